@@ -1,0 +1,98 @@
+package wire
+
+import "encoding/binary"
+
+// arguments reads the arguments of a method one after another. Past the first
+// failure everything reads as zero, and end reports it.
+type arguments struct {
+	b   []byte
+	bad bool
+	err error // a more telling error than bad, if there is one
+}
+
+func (a *arguments) take(n int) []byte {
+	if len(a.b) < n || a.bad {
+		a.bad = true
+		return nil
+	}
+	p := a.b[:n]
+	a.b = a.b[n:]
+	return p
+}
+
+func (a *arguments) octet() uint8 {
+	if p := a.take(1); p != nil {
+		return p[0]
+	}
+	return 0
+}
+
+func (a *arguments) short() uint16 {
+	if p := a.take(2); p != nil {
+		return binary.BigEndian.Uint16(p)
+	}
+	return 0
+}
+
+func (a *arguments) long() uint32 {
+	if p := a.take(4); p != nil {
+		return binary.BigEndian.Uint32(p)
+	}
+	return 0
+}
+
+func (a *arguments) longlong() uint64 {
+	if p := a.take(8); p != nil {
+		return binary.BigEndian.Uint64(p)
+	}
+	return 0
+}
+
+// view reads a short string without copying it.
+func (a *arguments) view() []byte { return a.take(int(a.octet())) }
+
+func (a *arguments) shortstr() string { return string(a.view()) }
+
+func (a *arguments) longstr() string { return string(a.block()) }
+
+func (a *arguments) table() Table {
+	t, err := ParseTable(a.block())
+	if err != nil && a.err == nil {
+		a.err, a.bad = err, true
+	}
+	return t
+}
+
+// block reads what a long string and a table have in common: a length of four
+// octets and as many octets.
+func (a *arguments) block() []byte {
+	s, rest, ok := cutLong(a.b)
+	if !ok || a.bad {
+		a.bad = true
+		return nil
+	}
+	a.b = rest
+	return s
+}
+
+// end reports a failure, or arguments that are left over.
+func (a *arguments) end(id MethodID) error {
+	switch {
+	case a.err != nil:
+		return a.err
+	case a.bad || len(a.b) != 0:
+		return Errorf(SyntaxError, "malformed arguments of %v", id)
+	}
+	return nil
+}
+
+// appendBits packs adjacent bits into an octet, the first into its lowest bit.
+func appendBits(dst []byte, bits ...bool) []byte {
+	var o byte
+	for i, set := range bits {
+		if set {
+			o |= 1 << i
+		}
+	}
+	return append(dst, o)
+}
