@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/spf13/cobra"
+)
+
+const (
+	urlVariable = "DORMOUSE_URL"
+	defaultURL  = "amqp://guest:guest@127.0.0.1:5672/"
+)
+
+// A brokerURL says which broker a command talks to. Printing it never shows the password.
+type brokerURL struct {
+	raw string
+}
+
+func (u brokerURL) String() string {
+	parsed, err := url.Parse(u.raw)
+	if err != nil {
+		return "the URL given"
+	}
+	if parsed.User != nil {
+		parsed.User = url.User(parsed.User.Username())
+	}
+	parsed.RawQuery, parsed.Fragment = "", "" // may name keys and their passwords
+	return parsed.String()
+}
+
+// urlFlag adds --url to the command.
+func urlFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "url", "", "the broker, amqp[s]://user:password@host:port/vhost\n(default $"+urlVariable+", else "+defaultURL+")")
+}
+
+// resolveURL returns the URL of the flag, of the environment, or fallback, in this order.
+func resolveURL(env Environment, flag, fallback string) (brokerURL, error) {
+	raw, from := flag, "--url"
+	if raw == "" {
+		raw, from = env.Getenv(urlVariable), urlVariable
+	}
+	if raw == "" {
+		return brokerURL{fallback}, nil
+	}
+	// What url.Parse and ParseURI complain of may be a piece of the password, so it is not repeated.
+	if _, err := url.Parse(raw); err != nil {
+		return brokerURL{}, hint(usagef("%s is not a URL", from),
+			"Expected amqp://user:password@host:port/vhost. In the password write %%23 for #, %%2F for /, %%3F for ?, %%40 for @.")
+	}
+	if _, err := amqp.ParseURI(raw); err != nil {
+		return brokerURL{}, hint(usagef("%s is not the URL of an AMQP broker", from),
+			"Expected amqp://user:password@host:port/vhost, or amqps:// for TLS.")
+	}
+	return brokerURL{raw}, nil
+}
+
+// explain turns what the client library or the broker said into what happened and what to do about it.
+func (u brokerURL) explain(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	switch {
+	case errors.Is(err, amqp.ErrCredentials), errors.Is(err, amqp.ErrSASL):
+		return brokerError{hint(fmt.Errorf("%s does not accept this user and password", u),
+			"Check them in --url or %s. RabbitMQ lets the user guest in from the same machine only.", urlVariable)}
+	case errors.Is(err, amqp.ErrVhost):
+		return brokerError{hint(fmt.Errorf("%s: the user may not use this virtual host, or it does not exist", u),
+			"The virtual host is what follows the port in the URL: /%%2f or nothing for the default one.")}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return brokerError{hint(fmt.Errorf("no broker listens at %s", u),
+			"`dormouse serve` starts one on this machine; --url or %s names another.", urlVariable)}
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return brokerError{hint(fmt.Errorf("the host name %s is not known", dns.Name), "Check it in --url or %s.", urlVariable)}
+	}
+	var unreachable net.Error
+	if errors.As(err, &unreachable) && unreachable.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		return brokerError{hint(fmt.Errorf("%s does not answer: %w", u, err),
+			"Check host and port in --url or %s, and that no firewall is in between.", urlVariable)}
+	}
+	var refusal *amqp.Error
+	if errors.As(err, &refusal) {
+		return hintRefusal(err, refusal)
+	}
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return brokerError{fmt.Errorf("%s: %w", u, err)}
+	}
+	return err
+}
+
+// hintRefusal says what to do about a channel or connection that the broker closed.
+func hintRefusal(err error, refusal *amqp.Error) error {
+	err = fmt.Errorf("the broker refused: %s", refusal.Reason)
+	switch {
+	case refusal.Code == amqp.AccessRefused:
+		return hint(err, "The user needs the permissions to configure, write and read `dormouse.*` and the queues and exchanges named here.")
+	case refusal.Code == amqp.PreconditionFailed && strings.Contains(refusal.Reason, "inequivalent arg"):
+		return hint(err, "It exists already with other arguments. Use another name, declare it as it is, or delete it first.")
+	case refusal.Code == amqp.NotFound:
+		return hint(err, "`dormouse declare` makes the delay ladder and work queues.")
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
+)
+
+// A screen is where a command writes to people: with colour and movement on a terminal, as plain lines elsewhere.
+type screen struct {
+	io.Writer
+	terminal bool // lines may be redrawn
+	colour   bool
+	width    int // columns
+}
+
+const plainWidth = 80
+
+// newScreen looks at w. NO_COLOR (any value) and TERM=dumb are respected.
+func newScreen(env Environment, w io.Writer) screen {
+	s := screen{Writer: w, width: plainWidth}
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || env.Getenv("TERM") == "dumb" {
+		return s
+	}
+	s.terminal = true
+	s.colour = env.Getenv("NO_COLOR") == ""
+	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+		s.width = width
+	}
+	return s
+}
+
+func (s screen) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+
+// paint returns the text in the colours, or as it is where there is no colour.
+func (s screen) paint(colours text.Colors, v any) string {
+	if !s.colour {
+		return fmt.Sprint(v)
+	}
+	return colours.Sprint(v)
+}
+
+// table prints the rows under the headings.
+func (s screen) table(headings table.Row, rows []table.Row) {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options.SeparateRows = false
+	t.Style().Options.DrawBorder = false
+	t.Style().Format.Header = text.FormatDefault
+	t.SetAllowedRowLength(s.width)
+	t.AppendHeader(headings)
+	t.AppendRows(rows)
+	fmt.Fprintln(s, t.Render())
+}
+
+// printJSON prints v on a line of its own.
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
