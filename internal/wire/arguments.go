@@ -5,9 +5,9 @@ import "encoding/binary"
 // arguments reads the arguments of a method one after another. Past the first
 // failure everything reads as zero, and end reports it.
 type arguments struct {
-	b   []byte
+	b   []byte // what is left of all
+	all []byte
 	bad bool
-	err error // a more telling error than bad, if there is one
 }
 
 func (a *arguments) take(n int) []byte {
@@ -57,8 +57,8 @@ func (a *arguments) longstr() string { return string(a.block()) }
 
 func (a *arguments) table() Table {
 	t, err := ParseTable(a.block())
-	if err != nil && a.err == nil {
-		a.err, a.bad = err, true
+	if err != nil {
+		a.bad = true
 	}
 	return t
 }
@@ -75,13 +75,11 @@ func (a *arguments) block() []byte {
 	return s
 }
 
-// end reports a failure, or arguments that are left over.
-func (a *arguments) end(id MethodID) error {
-	switch {
-	case a.err != nil:
-		return a.err
-	case a.bad || len(a.b) != 0:
-		return Errorf(SyntaxError, "malformed arguments of %v", id)
+// end reports a failure, or arguments that are left over. RabbitMQ calls both a
+// frame error, in these words.
+func (a *arguments) end() error {
+	if a.bad || len(a.b) != 0 {
+		return Errorf(FrameError, "cannot decode %s", erlangBinary(a.all))
 	}
 	return nil
 }

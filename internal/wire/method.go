@@ -30,28 +30,25 @@ type Method interface {
 }
 
 // SplitMethod splits the payload of a method frame into the method's identifier
-// and its arguments.
-func SplitMethod(payload []byte) (id MethodID, args []byte, err error) {
+// and its arguments. It returns false when the payload is too short for that.
+func SplitMethod(payload []byte) (id MethodID, args []byte, ok bool) {
 	if len(payload) < 4 {
-		return 0, nil, Errorf(SyntaxError, "method frame of %d octets", len(payload))
+		return 0, nil, false
 	}
-	return MethodID(binary.BigEndian.Uint32(payload)), payload[4:], nil
+	return MethodID(binary.BigEndian.Uint32(payload)), payload[4:], true
 }
 
-// ParseMethod parses the payload of a method frame into a new Method.
-func ParseMethod(payload []byte) (Method, error) {
-	id, args, err := SplitMethod(payload)
-	if err != nil {
-		return nil, err
-	}
+// ParseMethod parses arguments into a new Method. A method that the protocol
+// does not have is an invalid command (503), where RabbitMQ would cut the
+// connection without a word; malformed arguments are a frame error (501), as in
+// RabbitMQ.
+func ParseMethod(id MethodID, args []byte) (Method, error) {
 	m := newMethod(id)
 	if m == nil {
-		return nil, UnknownMethod(id)
+		return nil, Errorf(CommandInvalid, "unknown %s", id.number())
 	}
-	return m, m.Parse(args)
-}
-
-// UnknownMethod is the exception for a method that the protocol does not have.
-func UnknownMethod(id MethodID) *Exception {
-	return Errorf(CommandInvalid, "unknown %s", id.number())
+	if err := m.Parse(args); err != nil {
+		return nil, err
+	}
+	return m, nil
 }

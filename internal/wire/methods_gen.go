@@ -99,13 +99,13 @@ func (m *ConnectionStart) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionStart) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.VersionMajor = a.octet()
 	m.VersionMinor = a.octet()
 	m.ServerProperties = a.table()
 	m.Mechanisms = a.longstr()
 	m.Locales = a.longstr()
-	return a.end(IDConnectionStart)
+	return a.end()
 }
 
 // ConnectionStartOk is connection.start-ok.
@@ -131,12 +131,12 @@ func (m *ConnectionStartOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionStartOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ClientProperties = a.table()
 	m.Mechanism = a.shortstr()
 	m.Response = a.longstr()
 	m.Locale = a.shortstr()
-	return a.end(IDConnectionStartOk)
+	return a.end()
 }
 
 // ConnectionSecure is connection.secure.
@@ -156,9 +156,9 @@ func (m *ConnectionSecure) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionSecure) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.Challenge = a.longstr()
-	return a.end(IDConnectionSecure)
+	return a.end()
 }
 
 // ConnectionSecureOk is connection.secure-ok.
@@ -178,9 +178,9 @@ func (m *ConnectionSecureOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionSecureOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.Response = a.longstr()
-	return a.end(IDConnectionSecureOk)
+	return a.end()
 }
 
 // ConnectionTune is connection.tune.
@@ -204,11 +204,11 @@ func (m *ConnectionTune) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionTune) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ChannelMax = a.short()
 	m.FrameMax = a.long()
 	m.Heartbeat = a.short()
-	return a.end(IDConnectionTune)
+	return a.end()
 }
 
 // ConnectionTuneOk is connection.tune-ok.
@@ -232,11 +232,11 @@ func (m *ConnectionTuneOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionTuneOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ChannelMax = a.short()
 	m.FrameMax = a.long()
 	m.Heartbeat = a.short()
-	return a.end(IDConnectionTuneOk)
+	return a.end()
 }
 
 // ConnectionOpen is connection.open.
@@ -258,11 +258,11 @@ func (m *ConnectionOpen) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionOpen) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.VirtualHost = a.shortstr()
 	a.shortstr()
 	a.octet()
-	return a.end(IDConnectionOpen)
+	return a.end()
 }
 
 // ConnectionOpenOk is connection.open-ok.
@@ -281,9 +281,9 @@ func (m *ConnectionOpenOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionOpenOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.shortstr()
-	return a.end(IDConnectionOpenOk)
+	return a.end()
 }
 
 // ConnectionClose is connection.close.
@@ -309,12 +309,12 @@ func (m *ConnectionClose) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionClose) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ReplyCode = a.short()
 	m.ReplyText = a.shortstr()
 	m.ClassID = a.short()
 	m.MethodID = a.short()
-	return a.end(IDConnectionClose)
+	return a.end()
 }
 
 // ConnectionCloseOk is connection.close-ok.
@@ -332,8 +332,8 @@ func (m *ConnectionCloseOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionCloseOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDConnectionCloseOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // ConnectionBlocked is connection.blocked.
@@ -353,9 +353,9 @@ func (m *ConnectionBlocked) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionBlocked) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.Reason = a.shortstr()
-	return a.end(IDConnectionBlocked)
+	return a.end()
 }
 
 // ConnectionUnblocked is connection.unblocked.
@@ -373,8 +373,8 @@ func (m *ConnectionUnblocked) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionUnblocked) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDConnectionUnblocked)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // ConnectionUpdateSecret is connection.update-secret.
@@ -396,10 +396,10 @@ func (m *ConnectionUpdateSecret) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionUpdateSecret) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.NewSecret = a.longstr()
 	m.Reason = a.shortstr()
-	return a.end(IDConnectionUpdateSecret)
+	return a.end()
 }
 
 // ConnectionUpdateSecretOk is connection.update-secret-ok.
@@ -417,8 +417,8 @@ func (m *ConnectionUpdateSecretOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConnectionUpdateSecretOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDConnectionUpdateSecretOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // ChannelOpen is channel.open.
@@ -437,9 +437,9 @@ func (m *ChannelOpen) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ChannelOpen) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.shortstr()
-	return a.end(IDChannelOpen)
+	return a.end()
 }
 
 // ChannelOpenOk is channel.open-ok.
@@ -458,9 +458,9 @@ func (m *ChannelOpenOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ChannelOpenOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.longstr()
-	return a.end(IDChannelOpenOk)
+	return a.end()
 }
 
 // ChannelFlow is channel.flow.
@@ -480,12 +480,12 @@ func (m *ChannelFlow) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ChannelFlow) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	{
 		bits := a.octet()
 		m.Active = bits&(1<<0) != 0
 	}
-	return a.end(IDChannelFlow)
+	return a.end()
 }
 
 // ChannelFlowOk is channel.flow-ok.
@@ -505,12 +505,12 @@ func (m *ChannelFlowOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ChannelFlowOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	{
 		bits := a.octet()
 		m.Active = bits&(1<<0) != 0
 	}
-	return a.end(IDChannelFlowOk)
+	return a.end()
 }
 
 // ChannelClose is channel.close.
@@ -536,12 +536,12 @@ func (m *ChannelClose) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ChannelClose) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ReplyCode = a.short()
 	m.ReplyText = a.shortstr()
 	m.ClassID = a.short()
 	m.MethodID = a.short()
-	return a.end(IDChannelClose)
+	return a.end()
 }
 
 // ChannelCloseOk is channel.close-ok.
@@ -559,8 +559,8 @@ func (m *ChannelCloseOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ChannelCloseOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDChannelCloseOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // AccessRequest is access.request.
@@ -586,7 +586,7 @@ func (m *AccessRequest) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *AccessRequest) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.Realm = a.shortstr()
 	{
 		bits := a.octet()
@@ -596,7 +596,7 @@ func (m *AccessRequest) Parse(b []byte) error {
 		m.Write = bits&(1<<3) != 0
 		m.Read = bits&(1<<4) != 0
 	}
-	return a.end(IDAccessRequest)
+	return a.end()
 }
 
 // AccessRequestOk is access.request-ok.
@@ -616,9 +616,9 @@ func (m *AccessRequestOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *AccessRequestOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.Ticket = a.short()
-	return a.end(IDAccessRequestOk)
+	return a.end()
 }
 
 // ExchangeDeclare is exchange.declare.
@@ -649,7 +649,7 @@ func (m *ExchangeDeclare) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ExchangeDeclare) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Exchange = a.shortstr()
 	m.Type = a.shortstr()
@@ -662,7 +662,7 @@ func (m *ExchangeDeclare) Parse(b []byte) error {
 		m.NoWait = bits&(1<<4) != 0
 	}
 	m.Arguments = a.table()
-	return a.end(IDExchangeDeclare)
+	return a.end()
 }
 
 // ExchangeDeclareOk is exchange.declare-ok.
@@ -680,8 +680,8 @@ func (m *ExchangeDeclareOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ExchangeDeclareOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDExchangeDeclareOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // ExchangeDelete is exchange.delete.
@@ -705,7 +705,7 @@ func (m *ExchangeDelete) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ExchangeDelete) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Exchange = a.shortstr()
 	{
@@ -713,7 +713,7 @@ func (m *ExchangeDelete) Parse(b []byte) error {
 		m.IfUnused = bits&(1<<0) != 0
 		m.NoWait = bits&(1<<1) != 0
 	}
-	return a.end(IDExchangeDelete)
+	return a.end()
 }
 
 // ExchangeDeleteOk is exchange.delete-ok.
@@ -731,8 +731,8 @@ func (m *ExchangeDeleteOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ExchangeDeleteOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDExchangeDeleteOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // ExchangeBind is exchange.bind.
@@ -761,7 +761,7 @@ func (m *ExchangeBind) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ExchangeBind) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Destination = a.shortstr()
 	m.Source = a.shortstr()
@@ -771,7 +771,7 @@ func (m *ExchangeBind) Parse(b []byte) error {
 		m.NoWait = bits&(1<<0) != 0
 	}
 	m.Arguments = a.table()
-	return a.end(IDExchangeBind)
+	return a.end()
 }
 
 // ExchangeBindOk is exchange.bind-ok.
@@ -789,8 +789,8 @@ func (m *ExchangeBindOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ExchangeBindOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDExchangeBindOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // ExchangeUnbind is exchange.unbind.
@@ -819,7 +819,7 @@ func (m *ExchangeUnbind) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ExchangeUnbind) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Destination = a.shortstr()
 	m.Source = a.shortstr()
@@ -829,7 +829,7 @@ func (m *ExchangeUnbind) Parse(b []byte) error {
 		m.NoWait = bits&(1<<0) != 0
 	}
 	m.Arguments = a.table()
-	return a.end(IDExchangeUnbind)
+	return a.end()
 }
 
 // ExchangeUnbindOk is exchange.unbind-ok.
@@ -847,8 +847,8 @@ func (m *ExchangeUnbindOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ExchangeUnbindOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDExchangeUnbindOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // QueueDeclare is queue.declare.
@@ -877,7 +877,7 @@ func (m *QueueDeclare) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueueDeclare) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Queue = a.shortstr()
 	{
@@ -889,7 +889,7 @@ func (m *QueueDeclare) Parse(b []byte) error {
 		m.NoWait = bits&(1<<4) != 0
 	}
 	m.Arguments = a.table()
-	return a.end(IDQueueDeclare)
+	return a.end()
 }
 
 // QueueDeclareOk is queue.declare-ok.
@@ -913,11 +913,11 @@ func (m *QueueDeclareOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueueDeclareOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.Queue = a.shortstr()
 	m.MessageCount = a.long()
 	m.ConsumerCount = a.long()
-	return a.end(IDQueueDeclareOk)
+	return a.end()
 }
 
 // QueueBind is queue.bind.
@@ -946,7 +946,7 @@ func (m *QueueBind) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueueBind) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Queue = a.shortstr()
 	m.Exchange = a.shortstr()
@@ -956,7 +956,7 @@ func (m *QueueBind) Parse(b []byte) error {
 		m.NoWait = bits&(1<<0) != 0
 	}
 	m.Arguments = a.table()
-	return a.end(IDQueueBind)
+	return a.end()
 }
 
 // QueueBindOk is queue.bind-ok.
@@ -974,8 +974,8 @@ func (m *QueueBindOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueueBindOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDQueueBindOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // QueuePurge is queue.purge.
@@ -998,14 +998,14 @@ func (m *QueuePurge) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueuePurge) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Queue = a.shortstr()
 	{
 		bits := a.octet()
 		m.NoWait = bits&(1<<0) != 0
 	}
-	return a.end(IDQueuePurge)
+	return a.end()
 }
 
 // QueuePurgeOk is queue.purge-ok.
@@ -1025,9 +1025,9 @@ func (m *QueuePurgeOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueuePurgeOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.MessageCount = a.long()
-	return a.end(IDQueuePurgeOk)
+	return a.end()
 }
 
 // QueueDelete is queue.delete.
@@ -1052,7 +1052,7 @@ func (m *QueueDelete) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueueDelete) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Queue = a.shortstr()
 	{
@@ -1061,7 +1061,7 @@ func (m *QueueDelete) Parse(b []byte) error {
 		m.IfEmpty = bits&(1<<1) != 0
 		m.NoWait = bits&(1<<2) != 0
 	}
-	return a.end(IDQueueDelete)
+	return a.end()
 }
 
 // QueueDeleteOk is queue.delete-ok.
@@ -1081,9 +1081,9 @@ func (m *QueueDeleteOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueueDeleteOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.MessageCount = a.long()
-	return a.end(IDQueueDeleteOk)
+	return a.end()
 }
 
 // QueueUnbind is queue.unbind.
@@ -1110,13 +1110,13 @@ func (m *QueueUnbind) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueueUnbind) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Queue = a.shortstr()
 	m.Exchange = a.shortstr()
 	m.RoutingKey = a.shortstr()
 	m.Arguments = a.table()
-	return a.end(IDQueueUnbind)
+	return a.end()
 }
 
 // QueueUnbindOk is queue.unbind-ok.
@@ -1134,8 +1134,8 @@ func (m *QueueUnbindOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *QueueUnbindOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDQueueUnbindOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // BasicQos is basic.qos.
@@ -1159,14 +1159,14 @@ func (m *BasicQos) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicQos) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.PrefetchSize = a.long()
 	m.PrefetchCount = a.short()
 	{
 		bits := a.octet()
 		m.Global = bits&(1<<0) != 0
 	}
-	return a.end(IDBasicQos)
+	return a.end()
 }
 
 // BasicQosOk is basic.qos-ok.
@@ -1184,8 +1184,8 @@ func (m *BasicQosOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicQosOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDBasicQosOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // BasicConsume is basic.consume.
@@ -1215,7 +1215,7 @@ func (m *BasicConsume) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicConsume) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Queue = a.shortstr()
 	m.ConsumerTag = a.shortstr()
@@ -1227,7 +1227,7 @@ func (m *BasicConsume) Parse(b []byte) error {
 		m.NoWait = bits&(1<<3) != 0
 	}
 	m.Arguments = a.table()
-	return a.end(IDBasicConsume)
+	return a.end()
 }
 
 // BasicConsumeOk is basic.consume-ok.
@@ -1247,9 +1247,9 @@ func (m *BasicConsumeOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicConsumeOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ConsumerTag = a.shortstr()
-	return a.end(IDBasicConsumeOk)
+	return a.end()
 }
 
 // BasicCancel is basic.cancel.
@@ -1271,13 +1271,13 @@ func (m *BasicCancel) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicCancel) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ConsumerTag = a.shortstr()
 	{
 		bits := a.octet()
 		m.NoWait = bits&(1<<0) != 0
 	}
-	return a.end(IDBasicCancel)
+	return a.end()
 }
 
 // BasicCancelOk is basic.cancel-ok.
@@ -1297,9 +1297,9 @@ func (m *BasicCancelOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicCancelOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ConsumerTag = a.shortstr()
-	return a.end(IDBasicCancelOk)
+	return a.end()
 }
 
 // BasicPublish is basic.publish.
@@ -1325,7 +1325,7 @@ func (m *BasicPublish) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicPublish) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Exchange = a.view()
 	m.RoutingKey = a.view()
@@ -1334,7 +1334,7 @@ func (m *BasicPublish) Parse(b []byte) error {
 		m.Mandatory = bits&(1<<0) != 0
 		m.Immediate = bits&(1<<1) != 0
 	}
-	return a.end(IDBasicPublish)
+	return a.end()
 }
 
 // BasicReturn is basic.return.
@@ -1360,12 +1360,12 @@ func (m *BasicReturn) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicReturn) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ReplyCode = a.short()
 	m.ReplyText = a.shortstr()
 	m.Exchange = a.shortstr()
 	m.RoutingKey = a.shortstr()
-	return a.end(IDBasicReturn)
+	return a.end()
 }
 
 // BasicDeliver is basic.deliver.
@@ -1393,7 +1393,7 @@ func (m *BasicDeliver) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicDeliver) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.ConsumerTag = a.shortstr()
 	m.DeliveryTag = a.longlong()
 	{
@@ -1402,7 +1402,7 @@ func (m *BasicDeliver) Parse(b []byte) error {
 	}
 	m.Exchange = a.shortstr()
 	m.RoutingKey = a.shortstr()
-	return a.end(IDBasicDeliver)
+	return a.end()
 }
 
 // BasicGet is basic.get.
@@ -1425,14 +1425,14 @@ func (m *BasicGet) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicGet) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.short()
 	m.Queue = a.shortstr()
 	{
 		bits := a.octet()
 		m.NoAck = bits&(1<<0) != 0
 	}
-	return a.end(IDBasicGet)
+	return a.end()
 }
 
 // BasicGetOk is basic.get-ok.
@@ -1460,7 +1460,7 @@ func (m *BasicGetOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicGetOk) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.DeliveryTag = a.longlong()
 	{
 		bits := a.octet()
@@ -1469,7 +1469,7 @@ func (m *BasicGetOk) Parse(b []byte) error {
 	m.Exchange = a.shortstr()
 	m.RoutingKey = a.shortstr()
 	m.MessageCount = a.long()
-	return a.end(IDBasicGetOk)
+	return a.end()
 }
 
 // BasicGetEmpty is basic.get-empty.
@@ -1488,9 +1488,9 @@ func (m *BasicGetEmpty) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicGetEmpty) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	a.shortstr()
-	return a.end(IDBasicGetEmpty)
+	return a.end()
 }
 
 // BasicAck is basic.ack.
@@ -1512,13 +1512,13 @@ func (m *BasicAck) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicAck) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.DeliveryTag = a.longlong()
 	{
 		bits := a.octet()
 		m.Multiple = bits&(1<<0) != 0
 	}
-	return a.end(IDBasicAck)
+	return a.end()
 }
 
 // BasicReject is basic.reject.
@@ -1540,13 +1540,13 @@ func (m *BasicReject) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicReject) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.DeliveryTag = a.longlong()
 	{
 		bits := a.octet()
 		m.Requeue = bits&(1<<0) != 0
 	}
-	return a.end(IDBasicReject)
+	return a.end()
 }
 
 // BasicRecoverAsync is basic.recover-async.
@@ -1566,12 +1566,12 @@ func (m *BasicRecoverAsync) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicRecoverAsync) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	{
 		bits := a.octet()
 		m.Requeue = bits&(1<<0) != 0
 	}
-	return a.end(IDBasicRecoverAsync)
+	return a.end()
 }
 
 // BasicRecover is basic.recover.
@@ -1591,12 +1591,12 @@ func (m *BasicRecover) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicRecover) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	{
 		bits := a.octet()
 		m.Requeue = bits&(1<<0) != 0
 	}
-	return a.end(IDBasicRecover)
+	return a.end()
 }
 
 // BasicRecoverOk is basic.recover-ok.
@@ -1614,8 +1614,8 @@ func (m *BasicRecoverOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicRecoverOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDBasicRecoverOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // BasicNack is basic.nack.
@@ -1638,14 +1638,14 @@ func (m *BasicNack) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *BasicNack) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	m.DeliveryTag = a.longlong()
 	{
 		bits := a.octet()
 		m.Multiple = bits&(1<<0) != 0
 		m.Requeue = bits&(1<<1) != 0
 	}
-	return a.end(IDBasicNack)
+	return a.end()
 }
 
 // ConfirmSelect is confirm.select.
@@ -1665,12 +1665,12 @@ func (m *ConfirmSelect) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConfirmSelect) Parse(b []byte) error {
-	a := arguments{b: b}
+	a := arguments{b: b, all: b}
 	{
 		bits := a.octet()
 		m.NoWait = bits&(1<<0) != 0
 	}
-	return a.end(IDConfirmSelect)
+	return a.end()
 }
 
 // ConfirmSelectOk is confirm.select-ok.
@@ -1688,8 +1688,8 @@ func (m *ConfirmSelectOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *ConfirmSelectOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDConfirmSelectOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // TxSelect is tx.select.
@@ -1707,8 +1707,8 @@ func (m *TxSelect) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *TxSelect) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDTxSelect)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // TxSelectOk is tx.select-ok.
@@ -1726,8 +1726,8 @@ func (m *TxSelectOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *TxSelectOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDTxSelectOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // TxCommit is tx.commit.
@@ -1745,8 +1745,8 @@ func (m *TxCommit) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *TxCommit) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDTxCommit)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // TxCommitOk is tx.commit-ok.
@@ -1764,8 +1764,8 @@ func (m *TxCommitOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *TxCommitOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDTxCommitOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // TxRollback is tx.rollback.
@@ -1783,8 +1783,8 @@ func (m *TxRollback) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *TxRollback) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDTxRollback)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 // TxRollbackOk is tx.rollback-ok.
@@ -1802,8 +1802,8 @@ func (m *TxRollbackOk) AppendTo(dst []byte) []byte {
 
 // Parse sets m from the arguments, that is the payload of the frame behind the identifier.
 func (m *TxRollbackOk) Parse(b []byte) error {
-	a := arguments{b: b}
-	return a.end(IDTxRollbackOk)
+	a := arguments{b: b, all: b}
+	return a.end()
 }
 
 func newMethod(id MethodID) Method {

@@ -21,6 +21,10 @@ const (
 	FlagClusterID       = 1 << 2
 )
 
+// noProperty are the bits that stand for no property. AMQP announces a second
+// flags word by the lowest, but class basic has none: RabbitMQ ignores both.
+const noProperty = 1<<1 | 1<<0
+
 // Values of the delivery-mode property.
 const (
 	Transient  = 1
@@ -60,18 +64,14 @@ var errProperties = &Exception{Code: SyntaxError, Text: "malformed content prope
 
 // ViewProperties parses property flags and property list as they stand in a
 // content header frame behind the body size. It allocates nothing and checks
-// the headers table as well. Malformed properties are a syntax error (502).
+// the headers table as well. Malformed properties are a syntax error (502), as
+// AMQP has it; RabbitMQ reports an internal error.
 func ViewProperties(raw []byte) (PropertyView, error) {
 	var v PropertyView
 	if len(raw) < 2 {
 		return v, errProperties
 	}
-	flags, b := binary.BigEndian.Uint16(raw), raw[2:]
-	// Bit 0 announces a second flags word, bit 1 belongs to no property: class
-	// basic has neither.
-	if flags&3 != 0 {
-		return v, errProperties
-	}
+	flags, b := binary.BigEndian.Uint16(raw)&^noProperty, raw[2:]
 	v.Flags = flags
 	ok := true
 	short := func(flag uint16) (s []byte) {
@@ -175,7 +175,7 @@ func (p *Properties) Has(flag uint16) bool { return p.Flags&flag != 0 }
 // AppendTo appends flags and property list; exactly the flagged properties are
 // written, zero or not.
 func (p Properties) AppendTo(dst []byte) []byte {
-	flags := p.Flags &^ 3
+	flags := p.Flags &^ noProperty
 	dst = binary.BigEndian.AppendUint16(dst, flags)
 	short := func(flag uint16, s string) {
 		if flags&flag != 0 {

@@ -59,6 +59,9 @@ func parse(text string) ([]method, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
+		if class == "" && words[0] != "class" {
+			return nil, fmt.Errorf("line %d: method outside of a class", n+1)
+		}
 		if len(words) < 2 {
 			return nil, fmt.Errorf("line %d: no number", n+1)
 		}
@@ -183,9 +186,9 @@ func (m method) generate(p func(string, ...any)) {
 
 	p("\n// Parse sets m from the arguments, that is the payload of the frame behind the identifier.")
 	p("func (m *%s) Parse(b []byte) error {", m.goName)
-	p("a := arguments{b: b}")
+	p("a := arguments{b: b, all: b}")
 	m.decode(p)
-	p("return a.end(ID%s)\n}", m.goName)
+	p("return a.end()\n}")
 }
 
 // runs calls one for each field and bits for each run of adjacent bits,
