@@ -1,0 +1,170 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dormousemq/dormouse/internal/store"
+)
+
+// How much of a backlog stays in memory at each end.
+const (
+	windowMessages = 2048
+	windowBytes    = 8 << 20
+	loadMessages   = 512
+)
+
+var errWindowFull = errors.New("the window is full")
+
+// backlog is a first-in-first-out list of messages of which only the two ends need
+// be in memory:
+//
+//	oldest  [ head, in memory | on disk only | tail, in memory ]  newest
+//
+// New messages go to the head while it is short and nothing lies behind it, else to
+// the tail, whose messages are all stored. What the tail has beyond its window moves
+// to disk as soon as it is written. The head is refilled from disk in order. After a
+// restart everything is on disk and nothing need be read to know how much it is.
+type backlog struct {
+	store *store.Store
+	id    store.QueueID
+	next  uint64 // sequence number of the next message
+
+	head, tail           ring
+	headBytes, tailBytes int64 // what they take in memory
+	bodies               int64 // length of the bodies in head and tail
+
+	disk      int    // messages on disk only
+	diskBytes int64  // length of their records
+	diskFrom  uint64 // none of them comes before this
+	delivered uint64 // messages up to here had been delivered before the restart
+}
+
+// newBacklog continues a backlog that has been stored before, or starts one.
+func newBacklog(s *store.Store, id store.QueueID) *backlog {
+	c := s.Counters(id)
+	return &backlog{
+		store: s, id: id, next: max(c.NextSeq, c.Delivered+1),
+		disk: int(c.Messages), diskBytes: int64(c.Bytes), delivered: c.Delivered,
+	}
+}
+
+// bytes is how much there is, about: on disk the whole record counts.
+func (b *backlog) bytes() int64 { return b.bodies + b.diskBytes }
+
+func (b *backlog) len() int { return b.head.len() + b.disk + b.tail.len() }
+
+// spills tells whether the next message goes to the tail and so must be stored.
+func (b *backlog) spills() bool {
+	return b.disk > 0 || b.tail.len() > 0 || b.head.len() >= windowMessages || b.headBytes >= windowBytes
+}
+
+// push appends e, whose sequence number it has given by take.
+func (b *backlog) push(e *Entry) {
+	b.bodies += e.bodySize()
+	if !b.spills() {
+		b.head.pushBack(e)
+		b.headBytes += int64(e.msg.Memory())
+		return
+	}
+	b.tail.pushBack(e)
+	b.tailBytes += int64(e.msg.Memory())
+	for (b.tail.len() > windowMessages || b.tailBytes > windowBytes) && b.tail.at(0).written() {
+		old := b.tail.popFront()
+		b.tailBytes -= int64(old.msg.Memory())
+		b.bodies -= old.bodySize()
+		if b.disk == 0 {
+			b.diskFrom = old.seq
+		}
+		b.disk++
+		b.diskBytes += int64(old.Size())
+	}
+}
+
+func (e *Entry) written() bool { return e.stored && (e.put == nil || e.put.Committed()) }
+
+// take gives the next sequence number.
+func (b *backlog) take() uint64 {
+	seq := b.next
+	b.next++
+	return seq
+}
+
+// peek returns the oldest message without taking it, nil if there is none.
+func (b *backlog) peek() (*Entry, error) {
+	if b.head.len() == 0 {
+		if err := b.refill(); err != nil {
+			return nil, err
+		}
+		if b.head.len() == 0 {
+			return nil, nil
+		}
+	}
+	return b.head.at(0), nil
+}
+
+// pop takes what peek has returned.
+func (b *backlog) pop() *Entry {
+	e := b.head.popFront()
+	b.headBytes -= int64(e.msg.Memory())
+	b.bodies -= e.bodySize()
+	return e
+}
+
+func (b *backlog) refill() error {
+	if b.disk == 0 {
+		b.head, b.tail = b.tail, b.head
+		b.headBytes, b.tailBytes = b.tailBytes, 0
+		return nil
+	}
+	loaded := 0
+	err := b.store.Scan(b.id, b.diskFrom, min(loadMessages, b.disk), func(seq uint64, record, mark []byte) error {
+		e, err := decodeEntry(record)
+		if err != nil {
+			return fmt.Errorf("message %d: %w", seq, err)
+		}
+		e.level, e.seq, e.redelivered = b, seq, seq <= b.delivered
+		e.readMark(mark)
+		b.head.pushBack(e)
+		b.headBytes += int64(e.msg.Memory())
+		b.bodies += e.bodySize()
+		b.diskBytes -= int64(len(record))
+		b.diskFrom = seq + 1
+		loaded++
+		if b.headBytes >= windowBytes {
+			return errWindowFull
+		}
+		return nil
+	})
+	if errors.Is(err, errWindowFull) {
+		err = nil
+	}
+	b.disk -= loaded
+	if err == nil && loaded == 0 {
+		err = fmt.Errorf("%d messages from %d on are missing", b.disk, b.diskFrom)
+	}
+	return err
+}
+
+// purge drops all messages as a part of tx. Those that are out unacknowledged came
+// before all of these and stay.
+func (b *backlog) purge(tx *store.Tx) {
+	if b.len() == 0 {
+		return
+	}
+	from := b.diskFrom
+	switch {
+	case b.head.len() > 0:
+		from = b.head.at(0).seq
+	case b.disk == 0:
+		from = b.tail.at(0).seq
+	}
+	tx.Purge(b.id, from, b.next)
+	b.clear()
+}
+
+// clear forgets all messages.
+func (b *backlog) clear() {
+	b.head, b.tail, b.headBytes, b.tailBytes = ring{}, ring{}, 0, 0
+	b.bodies, b.disk, b.diskBytes = 0, 0, 0
+}

@@ -1,0 +1,85 @@
+package queue
+
+import (
+	"slices"
+
+	"github.com/dormousemq/dormouse/internal/message"
+)
+
+// Delivery is a message on its way to a consumer or a get.
+type Delivery struct {
+	Queue *Queue
+	// Entry is what to acknowledge; it is done already if the consumer takes
+	// messages without acknowledgement.
+	Entry       *Entry
+	Message     *message.Message
+	Redelivered bool
+	// Counts are what a quorum queue tells of earlier deliveries.
+	Counts message.Counts
+	// Remaining is how many messages are still ready in the queue.
+	Remaining int
+}
+
+// Sink is where a consumer's messages go. It is called with the queue locked, so it
+// must neither block nor call the queue.
+type Sink interface {
+	// Deliver takes d for c, or returns false if it cannot now; then the queue leaves
+	// c alone until Resume is called for it.
+	Deliver(c *Consumer, d Delivery) bool
+	// QueueGone says that c's queue has been deleted, and c with it.
+	QueueGone(c *Consumer)
+}
+
+// Consumer is one subscription to a queue. Its exported fields are set before it is
+// given to Consume and do not change.
+type Consumer struct {
+	Sink      Sink
+	Tag       string
+	NoAck     bool // messages are done once they are delivered
+	Exclusive bool // no other consumer beside it
+	Prefetch  int  // most unacknowledged messages, 0 for no limit
+	Priority  int  // x-priority: higher ones are served first
+
+	queue   *Queue
+	unacked int
+	waiting bool // is in the queue's line of consumers that can take a message
+}
+
+// Queue is the queue that the consumer was added to.
+func (c *Consumer) Queue() *Queue { return c.queue }
+
+func (c *Consumer) hasCredit() bool {
+	return c.NoAck || c.Prefetch == 0 || c.unacked < c.Prefetch
+}
+
+// line is the consumers that can take a message, in the order in which they are
+// served: by priority, and in turn within one.
+// Source: https://www.rabbitmq.com/docs/consumer-priority.
+type line []*Consumer
+
+func (l *line) join(c *Consumer) {
+	if c.waiting {
+		return
+	}
+	c.waiting = true
+	i := len(*l)
+	for i > 0 && (*l)[i-1].Priority < c.Priority {
+		i--
+	}
+	*l = slices.Insert(*l, i, c)
+}
+
+func (l *line) leave(c *Consumer) {
+	if !c.waiting {
+		return
+	}
+	c.waiting = false
+	*l = slices.DeleteFunc(*l, func(x *Consumer) bool { return x == c })
+}
+
+// served puts the first consumer behind the others of its priority.
+func (l line) served() {
+	for i := 1; i < len(l) && l[i].Priority == l[i-1].Priority; i++ {
+		l[i-1], l[i] = l[i], l[i-1]
+	}
+}

@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/store"
+)
+
+// expiryDue is what the timer calls when a message at a head may have expired.
+func (q *Queue) expiryDue() {
+	q.mu.Lock()
+	q.expiryAt = 0
+	q.mu.Unlock()
+	q.change(func(*store.Tx, time.Time) {})
+}
+
+// expire dead-letters what has expired at the heads, and sets the timer for the next.
+// Only there: a message behind one that has not expired waits for it.
+// Source: https://www.rabbitmq.com/docs/ttl#per-message-ttl-caveats.
+func (q *Queue) expire(tx *store.Tx, now time.Time) {
+	for {
+		e := q.soonest()
+		if e == nil || !e.expired(now) {
+			q.armFor(e)
+			return
+		}
+		if q.returned.peek() == e {
+			q.returned.pop()
+		} else {
+			e.level.pop()
+		}
+		q.bury(tx, e, reasonExpired, now)
+	}
+}
+
+// arm sets the timer for the message that expires next.
+func (q *Queue) arm() { q.armFor(q.soonest()) }
+
+func (q *Queue) armFor(e *Entry) {
+	at := int64(0)
+	if e != nil {
+		at = e.expires
+	}
+	if at == q.expiryAt {
+		return
+	}
+	q.expiryAt = at
+	if at == 0 {
+		q.expiry.Stop()
+		return
+	}
+	q.expiry.Reset(time.Unix(0, at))
+}
+
+// soonest returns that of the messages at a head which expires first, nil if none
+// does. There is a head for each priority and one for what came back.
+func (q *Queue) soonest() *Entry {
+	var first *Entry
+	consider := func(e *Entry) {
+		if e != nil && e.expires != 0 && (first == nil || e.expires < first.expires) {
+			first = e
+		}
+	}
+	back := q.returned.peek()
+	consider(back)
+	for _, b := range q.levels {
+		e, err := b.peek()
+		if err != nil {
+			q.log.Error("cannot read the messages of a queue from the data folder", "queue", q.name, "error", err)
+			continue
+		}
+		behind := e != nil && back != nil && !q.returned.ahead && back.level == b && back.seq < e.seq
+		if !behind {
+			consider(e)
+		}
+	}
+	return first
+}
+
+// Touch says that the queue is in use: its Expires runs from now.
+func (q *Queue) Touch() {
+	if q.idle == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.deleted || len(q.consumers) > 0 {
+		q.idle.Stop()
+		return
+	}
+	q.idle.Reset(q.clock.Now().Add(q.settings.Expires))
+}

@@ -1,0 +1,461 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/clock"
+	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/store"
+)
+
+// Host is what a queue needs around it.
+type Host interface {
+	// DeadLetter publishes m, which has just died for reason, as a part of tx. It
+	// returns the queues that it reached, which have Settle called once tx has ended,
+	// and whether there was one and all of them took it.
+	DeadLetter(tx *store.Tx, reason string, m *message.Message) (reached []*Queue, taken bool)
+	// Expired says that q was unused for its Expires and is to be deleted.
+	Expired(q *Queue)
+}
+
+// Options make a queue.
+type Options struct {
+	Name     string
+	Settings Settings
+	// ID is the queue's first number in the store. The queue takes one number for
+	// each of its priorities.
+	ID     store.QueueID
+	Store  *store.Store
+	Clock  clock.Clock
+	Host   Host
+	Logger *slog.Logger
+}
+
+// Queue is one queue. All its methods are safe for concurrent use.
+type Queue struct {
+	name     string
+	settings Settings
+	id       store.QueueID
+	store    *store.Store
+	clock    clock.Clock
+	host     Host
+	log      *slog.Logger
+
+	mu       sync.Mutex
+	deleted  bool
+	levels   []*backlog // by priority, lowest first; one if the queue has none
+	returned returns
+	unacked  int
+
+	consumers []*Consumer // in order of subscription
+	line      line
+	active    *Consumer // the one that is served, with SingleActiveConsumer
+
+	outbox   []dead      // to be dead-lettered, in order
+	draining bool        // somebody is at it
+	held     []dead      // those that nobody would take
+	retry    clock.Timer // of the held ones
+	dying    atomic.Bool // the outbox is not empty
+
+	expiry   clock.Timer // of the messages
+	expiryAt int64       // what it is set to, 0 if it is not
+	idle     clock.Timer // of the queue, nil without Expires
+}
+
+// New makes a queue of what the store holds for its number: nothing, or what was
+// there before a restart.
+func New(o Options) *Queue {
+	q := &Queue{
+		name: o.Name, settings: o.Settings, id: o.ID, store: o.Store, clock: o.Clock, host: o.Host, log: o.Logger,
+		returned: newReturns(o.Settings),
+	}
+	for i := range int(o.Settings.MaxPriority) + 1 {
+		q.levels = append(q.levels, newBacklog(o.Store, o.ID+store.QueueID(i)))
+	}
+	q.expiry = q.clock.AfterFunc(q.expiryDue)
+	q.retry = q.clock.AfterFunc(q.retryHeld)
+	if o.Settings.Expires != Unlimited {
+		q.idle = q.clock.AfterFunc(func() { q.host.Expired(q) })
+	}
+	return q
+}
+
+// Start sets the timers of a queue that has been made, and expires what is due.
+func (q *Queue) Start() {
+	q.Touch()
+	q.expiryDue()
+}
+
+// Name is the queue's name.
+func (q *Queue) Name() string { return q.name }
+
+// Settings are those it was made with.
+func (q *Queue) Settings() Settings { return q.settings }
+
+// Counts are the numbers that queue.declare-ok and the like tell.
+type Counts struct {
+	Ready, Unacked, Consumers int
+}
+
+// Counts returns how much is in the queue.
+func (q *Queue) Counts() Counts {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return Counts{Ready: q.ready(), Unacked: q.unacked, Consumers: len(q.consumers)}
+}
+
+func (q *Queue) ready() int {
+	n := q.returned.len()
+	for _, b := range q.levels {
+		n += b.len()
+	}
+	return n
+}
+
+func (q *Queue) readyBytes() int64 {
+	n := q.returned.bytes
+	for _, b := range q.levels {
+		n += b.bytes()
+	}
+	return n
+}
+
+// Outcome is what became of a message that was to be enqueued.
+type Outcome int
+
+// The outcomes of Enqueue.
+const (
+	Accepted Outcome = iota
+	Rejected         // the queue is full and refuses
+	Gone             // the queue has been deleted
+)
+
+// Enqueue adds m as a part of tx and gives it to a consumer if one waits. Call Settle
+// once tx has ended.
+func (q *Queue) Enqueue(tx *store.Tx, m *message.Message) Outcome {
+	now := q.clock.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.deleted {
+		return Gone
+	}
+	e := q.newEntry(m, now)
+	if q.settings.Overflow != DropHead && q.wouldOverflow(e) {
+		if q.settings.Overflow == RejectPublishDLX {
+			q.bury(tx, e, reasonMaxLength, now)
+		}
+		return Rejected
+	}
+	q.append(tx, e)
+	q.pump(tx, now)
+	if q.settings.Overflow == DropHead {
+		q.dropHead(tx, now)
+	}
+	q.expire(tx, now)
+	return Accepted
+}
+
+func (q *Queue) newEntry(m *message.Message, now time.Time) *Entry {
+	e := &Entry{msg: m, level: q.levels[min(int(m.Priority), len(q.levels)-1)]}
+	ttl := q.settings.TTL
+	if m.Expiration != message.NoExpiration && (ttl == Unlimited || m.Expiration < ttl) {
+		ttl = m.Expiration
+	}
+	if ttl != Unlimited {
+		e.expires = now.Add(ttl).UnixNano()
+	}
+	if q.settings.Type == Quorum {
+		e.returns, e.failures = m.Returns, m.Failures
+		e.redelivered = e.returns > 0
+	}
+	return e
+}
+
+// append puts e at the end of its level.
+func (q *Queue) append(tx *store.Tx, e *Entry) {
+	e.seq = e.level.take()
+	durable := q.settings.stores(e.msg.Persistent)
+	if durable || e.level.spills() {
+		e.put, e.stored = tx.Put(e.level.id, e.seq, e, !durable), true
+	}
+	e.level.push(e)
+}
+
+// pump gives ready messages to the consumers that wait for them.
+func (q *Queue) pump(tx *store.Tx, now time.Time) {
+	for len(q.line) > 0 {
+		c := q.line[0]
+		if !c.hasCredit() {
+			q.line.leave(c)
+			continue
+		}
+		e := q.peekLive(tx, now)
+		if e == nil {
+			return
+		}
+		if !c.Sink.Deliver(c, q.delivery(e, q.ready()-1)) {
+			q.line.leave(c)
+			continue
+		}
+		q.pop(e)
+		q.handOut(tx, e, c)
+		q.line.served()
+	}
+}
+
+func (q *Queue) delivery(e *Entry, remaining int) Delivery {
+	d := Delivery{Queue: q, Entry: e, Message: e.msg, Redelivered: e.redelivered, Remaining: remaining}
+	if q.settings.Type == Quorum {
+		d.Counts = message.Counts{Returns: e.returns, Failures: e.failures}
+	}
+	return d
+}
+
+// handOut records that e has been delivered to c, nil for a get with acknowledgement.
+func (q *Queue) handOut(tx *store.Tx, e *Entry, c *Consumer) {
+	if c != nil && c.NoAck {
+		q.remove(tx, e)
+		return
+	}
+	e.consumer = c
+	q.unacked++
+	if c != nil {
+		c.unacked++
+	}
+	if e.stored {
+		tx.Delivered(e.level.id, e.seq)
+	}
+}
+
+// peekLive returns the next message that is to be delivered, after dropping those at
+// its front that have expired. A message that expires this very moment may still go
+// to a consumer that waits, which is what a TTL of zero means.
+func (q *Queue) peekLive(tx *store.Tx, now time.Time) *Entry {
+	for {
+		e := q.peek()
+		if e == nil || !e.expired(now.Add(-1)) {
+			return e
+		}
+		q.pop(e)
+		q.bury(tx, e, reasonExpired, now)
+	}
+}
+
+// peek returns the next message in order: what came back, then by priority. In a
+// classic queue a returned message takes its old place.
+func (q *Queue) peek() *Entry {
+	back := q.returned.peek()
+	if back != nil && q.returned.ahead {
+		return back
+	}
+	for i := len(q.levels) - 1; i >= 0; i-- {
+		b := q.levels[i]
+		if back != nil && back.level == b && (b.head.len() == 0 || back.seq < b.head.at(0).seq) {
+			return back
+		}
+		e, err := b.peek()
+		if err != nil {
+			q.log.Error("cannot read the messages of a queue from the data folder", "queue", q.name, "error", err)
+			return nil
+		}
+		if e != nil {
+			return e
+		}
+	}
+	return back
+}
+
+func (q *Queue) pop(e *Entry) {
+	if q.returned.peek() == e {
+		q.returned.pop()
+		return
+	}
+	e.level.pop()
+}
+
+// Get takes one message, without a consumer. With noAck it is done at once. The
+// second result is false if there is none.
+func (q *Queue) Get(noAck bool) (Delivery, bool) {
+	now := q.clock.Now()
+	tx := q.store.Begin()
+	q.mu.Lock()
+	e := q.peekLive(tx, now.Add(1))
+	var d Delivery
+	if e != nil {
+		q.pop(e)
+		d = q.delivery(e, q.ready())
+		if noAck {
+			q.remove(tx, e)
+		} else {
+			q.handOut(tx, e, nil)
+		}
+	}
+	q.arm()
+	q.mu.Unlock()
+	tx.End()
+	q.Touch()
+	q.Settle()
+	return d, e != nil
+}
+
+// remove ends e.
+func (q *Queue) remove(tx *store.Tx, e *Entry) {
+	switch {
+	case !e.stored:
+		return
+	case e.put == nil:
+		tx.RemoveScanned(e.level.id, e.seq, e.loaded)
+	default:
+		tx.Remove(e.level.id, e.seq, e.put)
+	}
+	e.stored = false
+}
+
+// release takes e from the unacknowledged ones.
+func (q *Queue) release(e *Entry) {
+	q.unacked--
+	if c := e.consumer; c != nil {
+		c.unacked--
+		q.resume(c)
+	}
+}
+
+// Ack ends entries that have been delivered, each once.
+func (q *Queue) Ack(entries ...*Entry) {
+	q.change(func(tx *store.Tx, _ time.Time) {
+		for _, e := range entries {
+			q.release(e)
+			q.remove(tx, e)
+		}
+	})
+}
+
+// Reject ends entries that have been delivered and dead-letters them. failed tells
+// whether that counts as a failed delivery (basic.reject) or not (basic.nack).
+func (q *Queue) Reject(failed bool, entries ...*Entry) {
+	q.change(func(tx *store.Tx, now time.Time) {
+		for _, e := range entries {
+			q.release(e)
+			e.returned(failed)
+			q.bury(tx, e, reasonRejected, now)
+		}
+	})
+}
+
+// Requeue gives entries back that have been delivered. failed tells whether that
+// counts as a failed delivery (basic.reject, a lost channel) or not (basic.nack,
+// basic.recover). Source: the table of RabbitMQ 4.3 in
+// https://www.rabbitmq.com/docs/quorum-queues#poison-message-handling.
+func (q *Queue) Requeue(failed bool, entries ...*Entry) {
+	q.change(func(tx *store.Tx, now time.Time) {
+		for _, e := range entries {
+			q.release(e)
+			e.returned(failed)
+			q.giveBack(tx, e, failed, now)
+		}
+		if q.settings.Overflow == DropHead {
+			q.dropHead(tx, now)
+		}
+	})
+}
+
+func (e *Entry) returned(failed bool) {
+	e.consumer = nil
+	e.redelivered = true
+	e.returns++
+	if failed {
+		e.failures++
+	}
+}
+
+func (q *Queue) giveBack(tx *store.Tx, e *Entry, failed bool, now time.Time) {
+	limit := q.settings.DeliveryLimit
+	switch {
+	case limit >= 0 && int64(e.failures) > limit:
+		q.bury(tx, e, reasonDeliveryLimit, now)
+		return
+	case q.settings.Type == Quorum && limit < 0 && !failed:
+		q.remove(tx, e)
+		q.append(tx, e)
+	default:
+		q.returned.push(e)
+	}
+	if e.stored {
+		tx.Mark(e.level.id, e.seq, e.mark())
+	}
+}
+
+// change runs f locked, within a unit of work, and then does what follows from it.
+func (q *Queue) change(f func(tx *store.Tx, now time.Time)) {
+	now := q.clock.Now()
+	tx := q.store.Begin()
+	q.mu.Lock()
+	if !q.deleted {
+		f(tx, now)
+		q.pump(tx, now)
+		q.expire(tx, now)
+	}
+	q.mu.Unlock()
+	tx.End()
+	q.Settle()
+}
+
+// Purge drops the ready messages and returns how many they were, once that is durable.
+func (q *Queue) Purge(ctx context.Context) (int, error) {
+	tx := q.store.Begin()
+	q.mu.Lock()
+	n := q.ready()
+	for _, e := range q.returned.clear() {
+		q.remove(tx, e)
+	}
+	for _, b := range q.levels {
+		b.purge(tx)
+	}
+	q.arm()
+	q.mu.Unlock()
+	return n, tx.Wait(ctx)
+}
+
+// ErrDeleted is returned for a queue that has been deleted meanwhile.
+var ErrDeleted = errors.New("queue: deleted")
+
+// Delete ends the queue as a part of tx: its messages are dropped, its consumers are
+// told. It returns how many messages were ready. check, called locked, may refuse.
+func (q *Queue) Delete(tx *store.Tx, check func(Counts) error) (int, error) {
+	q.mu.Lock()
+	if q.deleted {
+		q.mu.Unlock()
+		return 0, ErrDeleted
+	}
+	n := q.ready()
+	if check != nil {
+		if err := check(Counts{Ready: n, Unacked: q.unacked, Consumers: len(q.consumers)}); err != nil {
+			q.mu.Unlock()
+			return 0, err
+		}
+	}
+	q.deleted = true
+	gone := slices.Clone(q.consumers)
+	q.consumers, q.line, q.active, q.outbox, q.held = nil, nil, nil, nil, nil
+	for _, b := range q.levels {
+		b.clear()
+		tx.DropQueue(b.id)
+	}
+	q.returned.clear()
+	q.expiry.Stop()
+	q.retry.Stop()
+	if q.idle != nil {
+		q.idle.Stop()
+	}
+	q.mu.Unlock()
+	for _, c := range gone {
+		c.Sink.QueueGone(c)
+	}
+	return n, nil
+}

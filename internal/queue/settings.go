@@ -1,0 +1,74 @@
+package queue
+
+import "time"
+
+// Type is the x-queue-type of a queue.
+type Type string
+
+// The queue types.
+const (
+	Classic Type = "classic"
+	Quorum  Type = "quorum"
+)
+
+// Overflow is what happens when a length limit is reached.
+type Overflow string
+
+// The overflow behaviours. Source: https://www.rabbitmq.com/docs/maxlength.
+const (
+	DropHead         Overflow = "drop-head"
+	RejectPublish    Overflow = "reject-publish"
+	RejectPublishDLX Overflow = "reject-publish-dlx"
+)
+
+// Unlimited is a limit that is not set.
+const Unlimited = -1
+
+// DefaultDeliveryLimit is how often a quorum queue redelivers a message before it
+// dead-letters it, unless the queue says otherwise. Source: RabbitMQ 4.0.
+const DefaultDeliveryLimit = 20
+
+// Settings are the arguments of a queue in effect.
+type Settings struct {
+	Type Type
+	// Durable queues outlive a restart, and so do their persistent messages.
+	Durable bool
+	// TTL is the longest that a message may wait (x-message-ttl), or Unlimited.
+	TTL time.Duration
+	// Expires is how long the queue lives unused (x-expires), or Unlimited.
+	Expires time.Duration
+	// MaxLength and MaxBytes limit the ready messages, or are Unlimited.
+	MaxLength, MaxBytes int64
+	Overflow            Overflow
+	// DeadLetterExchange is where dead messages are published; nil drops them.
+	DeadLetterExchange *string
+	// DeadLetterRoutingKey replaces their routing keys if it is not nil.
+	DeadLetterRoutingKey *string
+	// AtLeastOnce keeps a dead letter until a queue has taken it.
+	AtLeastOnce bool
+	// MaxPriority is the highest priority of the queue, 0 for none.
+	MaxPriority uint8
+	// SingleActiveConsumer gives messages to one consumer at a time.
+	SingleActiveConsumer bool
+	// DeliveryLimit is how many failed deliveries a quorum queue allows, or Unlimited.
+	DeliveryLimit int64
+}
+
+// Defaults are the settings of a queue declared without arguments.
+func Defaults(t Type, durable bool) Settings {
+	s := Settings{
+		Type: t, Durable: durable,
+		TTL: Unlimited, Expires: Unlimited, MaxLength: Unlimited, MaxBytes: Unlimited,
+		Overflow: DropHead, DeliveryLimit: Unlimited,
+	}
+	if t == Quorum {
+		s.DeliveryLimit = DefaultDeliveryLimit
+	}
+	return s
+}
+
+// stores tells whether a message with or without the persistent flag is kept on disk.
+// A quorum queue keeps all of them.
+func (s *Settings) stores(persistent bool) bool {
+	return s.Durable && (persistent || s.Type == Quorum)
+}

@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/store"
+)
+
+// ErrExclusiveUse is returned by Consume if an exclusive consumer is there, or the
+// new one would be exclusive and is not the first.
+var ErrExclusiveUse = errors.New("queue: in exclusive use")
+
+// Consume adds a consumer and begins to deliver to it.
+func (q *Queue) Consume(c *Consumer) error {
+	err := ErrDeleted
+	q.change(func(*store.Tx, time.Time) {
+		if len(q.consumers) > 0 && (c.Exclusive || q.consumers[0].Exclusive) {
+			err = ErrExclusiveUse
+			return
+		}
+		err = nil
+		c.queue = q
+		q.consumers = append(q.consumers, c)
+		if q.settings.SingleActiveConsumer && q.active == nil {
+			q.active = c
+		}
+		q.resume(c)
+	})
+	if err == nil {
+		q.Touch()
+	}
+	return err
+}
+
+// Cancel removes a consumer; what it has unacknowledged it keeps. It returns whether
+// that was the queue's last consumer, false too if it was none of its consumers.
+func (q *Queue) Cancel(c *Consumer) (last bool) {
+	q.change(func(*store.Tx, time.Time) {
+		i := slices.Index(q.consumers, c)
+		if i < 0 {
+			return
+		}
+		q.consumers = slices.Delete(q.consumers, i, i+1)
+		q.line.leave(c)
+		last = len(q.consumers) == 0
+		if q.active == c {
+			q.active = nil
+			if !last {
+				q.active = slices.MaxFunc(q.consumers, func(a, b *Consumer) int { return a.Priority - b.Priority })
+				q.resume(q.active)
+			}
+		}
+		c.queue = nil
+	})
+	q.Touch()
+	return last
+}
+
+// Resume says that a consumer whose Sink has refused a delivery can take one again.
+func (q *Queue) Resume(c *Consumer) {
+	q.change(func(*store.Tx, time.Time) { q.resume(c) })
+}
+
+func (q *Queue) resume(c *Consumer) {
+	if c.queue == q && c.hasCredit() && (!q.settings.SingleActiveConsumer || q.active == c) {
+		q.line.join(c)
+	}
+}

@@ -1,0 +1,166 @@
+package vhost
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/dormousemq/dormouse/internal/route"
+	"github.com/dormousemq/dormouse/internal/store"
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// Bind is what queue.bind, exchange.bind and their opposites ask for.
+type Bind struct {
+	Source      string
+	Destination string // a queue or an exchange, by the method
+	Key         string
+	Arguments   wire.Table
+}
+
+type binding struct {
+	source    *Exchange
+	to        destination
+	key       string
+	arguments wire.Table // sorted by name
+}
+
+func (b *binding) durable() bool {
+	if b.to.queue != nil {
+		return b.source.Durable && b.to.queue.durable()
+	}
+	return b.source.Durable && b.to.exchange.Durable
+}
+
+func (b *binding) same(o *binding) bool {
+	return b.source == o.source && b.to == o.to && b.key == o.key &&
+		(len(b.arguments) == 0 && len(o.arguments) == 0 || reflect.DeepEqual(b.arguments, o.arguments))
+}
+
+func (b *binding) routeArguments() route.Arguments {
+	args := make(route.Arguments, len(b.arguments))
+	for i, f := range b.arguments {
+		args[i] = route.Argument(f)
+	}
+	return args
+}
+
+// reached is the set of the bindings that lead to where b leads.
+func (b *binding) reached() map[*binding]struct{} {
+	if b.to.queue != nil {
+		return b.to.queue.bindings
+	}
+	return b.to.exchange.incoming
+}
+
+// BindQueue binds a queue to an exchange. owner is the connection.
+func (h *Host) BindQueue(ctx context.Context, owner any, b Bind) error {
+	return h.changeBinding(ctx, b, h.queueEnd(owner), h.addBinding)
+}
+
+// UnbindQueue removes the binding; there need not be one.
+func (h *Host) UnbindQueue(ctx context.Context, owner any, b Bind) error {
+	return h.changeBinding(ctx, b, h.queueEnd(owner), h.dropBinding)
+}
+
+// BindExchange binds the destination exchange to the source.
+func (h *Host) BindExchange(ctx context.Context, b Bind) error {
+	return h.changeBinding(ctx, b, h.exchangeEnd, h.addBinding)
+}
+
+// UnbindExchange removes the binding; there need not be one.
+func (h *Host) UnbindExchange(ctx context.Context, b Bind) error {
+	return h.changeBinding(ctx, b, h.exchangeEnd, h.dropBinding)
+}
+
+func (h *Host) queueEnd(owner any) func(string) (destination, error) {
+	return func(name string) (destination, error) {
+		q, err := h.queue(name)
+		if err != nil {
+			return destination{}, err
+		}
+		return destination{queue: q}, h.checkOwner(q, owner)
+	}
+}
+
+func (h *Host) exchangeEnd(name string) (destination, error) {
+	if name == "" {
+		return destination{}, errDefaultExchange()
+	}
+	x, err := h.exchange(name)
+	return destination{exchange: x}, err
+}
+
+func (h *Host) changeBinding(ctx context.Context, b Bind, end func(string) (destination, error), change func(*store.Tx, *binding)) error {
+	tx := h.store.Begin()
+	h.mu.Lock()
+	found, err := h.resolve(b, end)
+	if err == nil {
+		change(tx, found)
+	}
+	h.mu.Unlock()
+	return h.finish(ctx, tx, err)
+}
+
+func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding, error) {
+	b.Source, b.Destination = stripped(b.Source), stripped(b.Destination)
+	if b.Source == "" {
+		return nil, errDefaultExchange()
+	}
+	to, err := end(b.Destination)
+	if err != nil {
+		return nil, err
+	}
+	x, err := h.exchange(b.Source)
+	if err != nil {
+		return nil, err
+	}
+	arguments := slices.Clone(b.Arguments)
+	slices.SortStableFunc(arguments, func(a, b wire.Field) int { return strings.Compare(a.Name, b.Name) })
+	found := &binding{source: x, to: to, key: b.Key, arguments: arguments}
+	switch x.Type {
+	case "headers":
+		err = route.CheckHeadersBinding(found.routeArguments())
+	case "topic":
+		err = route.CheckTopicBinding(b.Key)
+	}
+	if err != nil {
+		return nil, wire.Errorf(wire.PreconditionFailed, "%v", err)
+	}
+	return found, nil
+}
+
+func (h *Host) addBinding(tx *store.Tx, b *binding) {
+	if !b.source.matcher.Bind(b.key, b.routeArguments(), b.to) {
+		return
+	}
+	b.source.bindings[b] = struct{}{}
+	b.reached()[b] = struct{}{}
+	if b.durable() {
+		tx.SetDefinition(h.bindingKey(b), encodeBinding(b))
+	}
+}
+
+func (h *Host) dropBinding(tx *store.Tx, b *binding) {
+	for old := range b.reached() {
+		if old.same(b) {
+			h.removeBinding(tx, old)
+			return
+		}
+	}
+}
+
+// removeBinding removes b, and its source if that is to be deleted with its last one.
+func (h *Host) removeBinding(tx *store.Tx, b *binding) {
+	x := b.source
+	x.matcher.Unbind(b.key, b.routeArguments(), b.to)
+	delete(x.bindings, b)
+	delete(b.reached(), b)
+	if b.durable() {
+		tx.DeleteDefinition(h.bindingKey(b))
+	}
+	if x.AutoDelete && len(x.bindings) == 0 && h.exchanges[x.Name] == x {
+		h.deleteExchange(tx, x)
+	}
+}

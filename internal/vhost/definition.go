@@ -1,0 +1,153 @@
+package vhost
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/store"
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// Definitions are kept in the store as AMQP field tables, under keys made of the
+// kind, the vhost and the names, with a zero byte between them.
+const (
+	kindExchange = "exchange"
+	kindQueue    = "queue"
+	kindBinding  = "binding"
+)
+
+func definitionKey(parts ...string) string { return strings.Join(parts, "\x00") }
+
+func (h *Host) exchangeKey(name string) string { return definitionKey(kindExchange, h.name, name) }
+func (h *Host) queueKey(name string) string    { return definitionKey(kindQueue, h.name, name) }
+
+func (h *Host) bindingKey(b *binding) string {
+	to, name := kindExchange, ""
+	if b.to.queue != nil {
+		to, name = kindQueue, b.to.queue.Name()
+	} else {
+		name = b.to.exchange.Name
+	}
+	return definitionKey(kindBinding, h.name, b.source.Name, to, name, b.key, string(b.arguments.AppendTo(nil)))
+}
+
+func encodeExchange(d ExchangeDeclare) []byte {
+	return wire.Table{
+		{Name: "name", Value: d.Name}, {Name: "type", Value: d.Type},
+		{Name: "auto-delete", Value: d.AutoDelete}, {Name: "internal", Value: d.Internal},
+		{Name: "arguments", Value: d.Arguments},
+	}.AppendTo(nil)
+}
+
+func encodeQueue(q *Queue, id store.QueueID) []byte {
+	return wire.Table{
+		{Name: "name", Value: q.Name()}, {Name: "id", Value: int64(id)},
+		{Name: "auto-delete", Value: q.declared.AutoDelete}, {Name: "arguments", Value: q.declared.Arguments},
+	}.AppendTo(nil)
+}
+
+func encodeBinding(b *binding) []byte {
+	t := wire.Table{{Name: "source", Value: b.source.Name}, {Name: "key", Value: b.key}, {Name: "arguments", Value: b.arguments}}
+	if b.to.queue != nil {
+		t = append(t, wire.Field{Name: "queue", Value: b.to.queue.Name()})
+	} else {
+		t = append(t, wire.Field{Name: "exchange", Value: b.to.exchange.Name})
+	}
+	return t.AppendTo(nil)
+}
+
+// recover reads the host's definitions from the store.
+func (h *Host) recover() error {
+	for id, c := range h.store.Queues() {
+		if id >= h.nextID && c != (store.Counters{}) {
+			h.nextID = id + 1
+		}
+	}
+	for _, step := range []struct {
+		kind string
+		add  func(wire.Table) error
+	}{
+		{kindExchange, h.recoverExchange}, {kindQueue, h.recoverQueue}, {kindBinding, h.recoverBinding},
+	} {
+		definitions, err := h.store.Definitions(definitionKey(step.kind, h.name, ""))
+		if err != nil {
+			return err
+		}
+		for key, value := range definitions {
+			t, err := wire.ParseTable(value)
+			if err == nil {
+				err = step.add(t)
+			}
+			if err != nil {
+				return fmt.Errorf("%q: %w", key, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (h *Host) recoverExchange(t wire.Table) error {
+	x := newExchange(ExchangeDeclare{
+		Name: text(t, "name"), Type: text(t, "type"), Durable: true,
+		AutoDelete: flag(t, "auto-delete"), Internal: flag(t, "internal"), Arguments: table(t, "arguments"),
+	})
+	if x.matcher == nil {
+		return fmt.Errorf("unknown exchange type %q", x.Type)
+	}
+	h.exchanges[x.Name] = x
+	return nil
+}
+
+func (h *Host) recoverQueue(t wire.Table) error {
+	v, _ := t.Get("id")
+	id, ok := v.(int64)
+	if !ok {
+		return errors.New("no id")
+	}
+	d := QueueDeclare{Name: text(t, "name"), Durable: true, AutoDelete: flag(t, "auto-delete"), Arguments: table(t, "arguments")}
+	settings, err := h.settings(d)
+	if err != nil {
+		return err
+	}
+	h.addQueue(d, settings, store.QueueID(id), nil)
+	return nil
+}
+
+func (h *Host) recoverBinding(t wire.Table) error {
+	b := Bind{Source: text(t, "source"), Key: text(t, "key"), Arguments: table(t, "arguments"), Destination: text(t, "queue")}
+	end := h.queueEnd(nil)
+	if _, toExchange := t.Get("exchange"); toExchange {
+		b.Destination, end = text(t, "exchange"), h.exchangeEnd
+	}
+	found, err := h.resolve(b, end)
+	if err != nil {
+		return err
+	}
+	if found.source.matcher.Bind(found.key, found.routeArguments(), found.to) {
+		found.source.bindings[found] = struct{}{}
+		found.reached()[found] = struct{}{}
+	}
+	return nil
+}
+
+func text(t wire.Table, name string) string {
+	s, _ := stringArgument(t, name)
+	return s
+}
+
+func flag(t wire.Table, name string) bool {
+	v, _ := t.Get(name)
+	b, _ := v.(bool)
+	return b
+}
+
+func table(t wire.Table, name string) wire.Table {
+	v, _ := t.Get(name)
+	args, _ := v.(wire.Table)
+	return args
+}
+
+// levels is how many numbers of the store a queue takes.
+func levels(s queue.Settings) store.QueueID { return store.QueueID(s.MaxPriority) + 1 }

@@ -1,0 +1,115 @@
+package vhost
+
+import (
+	"fmt"
+
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// exchangeEquivalence checks a declaration against the exchange that is there.
+func (h *Host) exchangeEquivalence(x *Exchange, d ExchangeDeclare) error {
+	name := h.exchangeText(x.Name)
+	if x.Type != d.Type {
+		return inequivalent("type", name, quoted(d.Type), quoted(x.Type))
+	}
+	for _, p := range []struct {
+		name          string
+		received, has bool
+	}{
+		{"durable", d.Durable, x.Durable}, {"auto_delete", d.AutoDelete, x.AutoDelete}, {"internal", d.Internal, x.Internal},
+	} {
+		if p.received != p.has {
+			return inequivalent(p.name, name, quoted(p.received), quoted(p.has))
+		}
+	}
+	return argumentsEquivalent(x.Arguments, d.Arguments, name, "alternate-exchange")
+}
+
+// queueEquivalence checks a declaration against the queue that is there.
+func (h *Host) queueEquivalence(q *Queue, owner any, d QueueDeclare) error {
+	if err := h.checkOwner(q, owner); err != nil {
+		return err
+	}
+	if d.Exclusive != (q.owner != nil) {
+		return h.lockedError(q)
+	}
+	name := h.queueText(q.Name())
+	for _, p := range []struct {
+		name          string
+		received, has bool
+	}{
+		{"durable", d.Durable, q.declared.Durable}, {"auto_delete", d.AutoDelete, q.declared.AutoDelete},
+	} {
+		if p.received != p.has {
+			return inequivalent(p.name, name, quoted(p.received), quoted(p.has))
+		}
+	}
+	for _, a := range queueArguments {
+		if err := argumentsEquivalent(q.declared.Arguments, d.Arguments, name, a.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// argumentsEquivalent compares one argument; the width of an integer is no difference.
+func argumentsEquivalent(has, received wire.Table, of, name string) error {
+	old, hadOld := has.Get(name)
+	now, hasNow := received.Get(name)
+	if hadOld == hasNow && same(old, now) {
+		return nil
+	}
+	describe := func(v any, is bool) string {
+		if !is {
+			return "none"
+		}
+		return fmt.Sprintf("the value '%s' of type '%s'", erlang(v), wire.TypeName(v))
+	}
+	return inequivalent(name, of, describe(now, hasNow), describe(old, hadOld))
+}
+
+func same(a, b any) bool {
+	x, isInt := integer(a)
+	y, isIntToo := integer(b)
+	if isInt && isIntToo {
+		return x == y
+	}
+	return wire.TypeName(a) == wire.TypeName(b) && erlang(a) == erlang(b)
+}
+
+func inequivalent(argument, of, received, current string) error {
+	return wire.Errorf(wire.PreconditionFailed, "inequivalent arg '%s' for %s: received %s but current is %s", argument, of, received, current)
+}
+
+func quoted(v any) string { return fmt.Sprintf("'%v'", v) }
+
+// erlang writes a table value as RabbitMQ's error texts do.
+func erlang(v any) string {
+	switch v := v.(type) {
+	case []byte:
+		return string(v)
+	case nil:
+		return "undefined"
+	}
+	return fmt.Sprint(v)
+}
+
+func integer(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int8:
+		return int64(v), true
+	case uint8:
+		return int64(v), true
+	case int16:
+		return int64(v), true
+	case uint16:
+		return int64(v), true
+	case int32:
+		return int64(v), true
+	case uint32:
+		return int64(v), true
+	case int64:
+		return v, true
+	}
+	return 0, false
+}

@@ -1,0 +1,167 @@
+package vhost
+
+import (
+	"context"
+	"strings"
+
+	"github.com/dormousemq/dormouse/internal/route"
+	"github.com/dormousemq/dormouse/internal/store"
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// ExchangeDeclare is what exchange.declare asks for.
+type ExchangeDeclare struct {
+	Name       string
+	Type       string
+	Durable    bool
+	AutoDelete bool
+	Internal   bool
+	Arguments  wire.Table
+}
+
+// Exchange is one exchange.
+type Exchange struct {
+	ExchangeDeclare
+	alternate string // "" for none
+	matcher   route.Matcher[destination]
+	bindings  map[*binding]struct{} // that lead from it
+	incoming  map[*binding]struct{} // that lead to it
+}
+
+// destination is where a binding leads: a queue or an exchange.
+type destination struct {
+	queue    *Queue
+	exchange *Exchange
+}
+
+func newExchange(d ExchangeDeclare) *Exchange {
+	x := &Exchange{ExchangeDeclare: d, bindings: map[*binding]struct{}{}, incoming: map[*binding]struct{}{}}
+	x.alternate, _ = stringArgument(d.Arguments, "alternate-exchange")
+	switch d.Type {
+	case "direct":
+		x.matcher = route.NewDirect[destination]()
+	case "fanout":
+		x.matcher = route.NewFanout[destination]()
+	case "topic":
+		x.matcher = route.NewTopic[destination]()
+	case "headers":
+		x.matcher = route.NewHeaders[destination]()
+	}
+	return x
+}
+
+func stringArgument(t wire.Table, name string) (string, bool) {
+	v, _ := t.Get(name)
+	s, ok := v.(string)
+	return s, ok
+}
+
+const reservedPrefix = "amq."
+
+// DeclareExchange makes an exchange, or checks that the one of that name is the same.
+func (h *Host) DeclareExchange(ctx context.Context, d ExchangeDeclare) error {
+	d.Name = stripped(d.Name)
+	if d.Name == "" {
+		return errDefaultExchange()
+	}
+	tx := h.store.Begin()
+	h.mu.Lock()
+	err := h.declareExchange(tx, d)
+	h.mu.Unlock()
+	return h.finish(ctx, tx, err)
+}
+
+func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
+	x := newExchange(d)
+	if x.matcher == nil {
+		return wire.Errorf(wire.PreconditionFailed, "unknown exchange type '%s'", d.Type)
+	}
+	if old := h.exchanges[d.Name]; old != nil {
+		return h.exchangeEquivalence(old, d)
+	}
+	if strings.HasPrefix(d.Name, reservedPrefix) {
+		return wire.Errorf(wire.AccessRefused, "exchange name '%s' contains reserved prefix 'amq.*'", d.Name)
+	}
+	if v, has := d.Arguments.Get("alternate-exchange"); has {
+		if _, ok := v.(string); !ok {
+			return wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg 'alternate-exchange' in %s", wire.TypeName(v), h.exchangeText(d.Name))
+		}
+	}
+	h.exchanges[d.Name] = x
+	if d.Durable {
+		tx.SetDefinition(h.exchangeKey(d.Name), encodeExchange(d))
+	}
+	return nil
+}
+
+// CheckExchange is a passive declare.
+func (h *Host) CheckExchange(name string) error {
+	name = stripped(name)
+	if name == "" {
+		return errDefaultExchange()
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	_, err := h.exchange(name)
+	return err
+}
+
+// DeleteExchange deletes an exchange and its bindings. There need not be one.
+func (h *Host) DeleteExchange(ctx context.Context, name string, ifUnused bool) error {
+	name = stripped(name)
+	if name == "" {
+		return errDefaultExchange()
+	}
+	if strings.HasPrefix(name, reservedPrefix) {
+		return wire.Errorf(wire.AccessRefused, "exchange name '%s' contains reserved prefix 'amq.*'", name)
+	}
+	tx := h.store.Begin()
+	h.mu.Lock()
+	var err error
+	if x := h.exchanges[name]; x != nil {
+		if ifUnused && len(x.bindings) > 0 {
+			err = wire.Errorf(wire.PreconditionFailed, "%s in use", h.exchangeText(name))
+		} else {
+			h.deleteExchange(tx, x)
+		}
+	}
+	h.mu.Unlock()
+	return h.finish(ctx, tx, err)
+}
+
+func (h *Host) deleteExchange(tx *store.Tx, x *Exchange) {
+	delete(h.exchanges, x.Name)
+	if x.Durable {
+		tx.DeleteDefinition(h.exchangeKey(x.Name))
+	}
+	for b := range x.bindings {
+		h.removeBinding(tx, b)
+	}
+	for b := range x.incoming {
+		h.removeBinding(tx, b)
+	}
+}
+
+// finish ends a unit of work that changed the topology: err, or its durability.
+func (h *Host) finish(ctx context.Context, tx *store.Tx, err error) error {
+	if err != nil {
+		tx.End()
+		return err
+	}
+	if err := tx.Wait(ctx); err != nil {
+		return wire.Errorf(wire.InternalError, "%v", err)
+	}
+	return nil
+}
+
+func errDefaultExchange() error {
+	return wire.Errorf(wire.AccessRefused, "operation not permitted on the default exchange")
+}
+
+// stripped is a name without the line breaks that RabbitMQ removes from names.
+func stripped(name string) string {
+	if !strings.ContainsAny(name, "\r\n") {
+		return name
+	}
+	return strings.NewReplacer("\r", "", "\n", "").Replace(name)
+}

@@ -1,0 +1,246 @@
+package vhost
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/store"
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// QueueDeclare is what queue.declare asks for.
+type QueueDeclare struct {
+	Name       string // "" asks for a name of the server's
+	Durable    bool
+	Exclusive  bool
+	AutoDelete bool
+	Arguments  wire.Table
+}
+
+// QueueOK is what queue.declare-ok tells.
+type QueueOK struct {
+	Name                string
+	Messages, Consumers int
+}
+
+// DeclareQueue makes a queue, or checks that the one of that name is the same. owner is
+// the connection, to which an exclusive queue belongs.
+func (h *Host) DeclareQueue(ctx context.Context, owner any, d QueueDeclare) (QueueOK, error) {
+	d.Name = stripped(d.Name)
+	tx := h.store.Begin()
+	h.mu.Lock()
+	q, made, err := h.declareQueue(tx, owner, d)
+	h.mu.Unlock()
+	if err := h.finish(ctx, tx, err); err != nil {
+		return QueueOK{}, err
+	}
+	if made {
+		q.Start()
+	} else {
+		q.Touch()
+	}
+	return q.ok(), nil
+}
+
+func (q *Queue) ok() QueueOK {
+	c := q.Counts()
+	return QueueOK{Name: q.Name(), Messages: c.Ready, Consumers: c.Consumers}
+}
+
+func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, made bool, err error) {
+	if d.Name == "" {
+		d.Name = h.freeName()
+	} else if q = h.queues[d.Name]; q != nil {
+		return q, false, h.queueEquivalence(q, owner, d)
+	} else if strings.HasPrefix(d.Name, reservedPrefix) {
+		return nil, false, wire.Errorf(wire.AccessRefused, "queue name '%s' contains reserved prefix 'amq.*'", d.Name)
+	}
+	settings, err := h.settings(d)
+	if err != nil {
+		return nil, false, err
+	}
+	id := h.nextID
+	h.nextID += levels(settings)
+	if !d.Exclusive {
+		owner = nil
+	}
+	q = h.addQueue(d, settings, id, owner)
+	if settings.Durable {
+		tx.SetDefinition(h.queueKey(d.Name), encodeQueue(q, id))
+	}
+	return q, true, nil
+}
+
+// freeName makes a name as RabbitMQ's are, amq.gen-, and 16 random bytes.
+func (h *Host) freeName() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "amq.gen-" + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueID, owner any) *Queue {
+	q := &Queue{declared: d, owner: owner, bindings: map[*binding]struct{}{}}
+	q.Queue = queue.New(queue.Options{
+		Name: d.Name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
+	})
+	h.queues[d.Name] = q
+	h.nextID = max(h.nextID, id+levels(settings))
+	return q
+}
+
+// CheckQueue is a passive declare. It counts as a use of the queue.
+func (h *Host) CheckQueue(owner any, name string) (QueueOK, error) {
+	q, err := h.usable(owner, name)
+	if err != nil {
+		return QueueOK{}, err
+	}
+	q.Touch()
+	return q.ok(), nil
+}
+
+// usable finds a queue that the connection may use.
+func (h *Host) usable(owner any, name string) (*Queue, error) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	q, err := h.queue(stripped(name))
+	if err != nil {
+		return nil, err
+	}
+	return q, h.checkOwner(q, owner)
+}
+
+// QueueDelete is what queue.delete asks for.
+type QueueDelete struct {
+	Name     string
+	IfUnused bool
+	IfEmpty  bool
+}
+
+// DeleteQueue deletes a queue with its messages and bindings and returns how many
+// messages were ready. There need not be one.
+func (h *Host) DeleteQueue(ctx context.Context, owner any, d QueueDelete) (int, error) {
+	tx := h.store.Begin()
+	h.mu.Lock()
+	q := h.queues[stripped(d.Name)]
+	n, err := 0, error(nil)
+	if q != nil {
+		if err = h.checkOwner(q, owner); err == nil {
+			n, err = h.deleteQueue(tx, q, func(c queue.Counts) error {
+				switch {
+				case d.IfUnused && c.Consumers > 0:
+					return wire.Errorf(wire.PreconditionFailed, "%s in use", h.queueText(q.Name()))
+				case d.IfEmpty && c.Ready > 0:
+					return wire.Errorf(wire.PreconditionFailed, "%s not empty", h.queueText(q.Name()))
+				}
+				return nil
+			})
+		}
+	}
+	h.mu.Unlock()
+	return n, h.finish(ctx, tx, err)
+}
+
+// deleteQueue deletes q as a part of tx, if check, which may be nil, allows it.
+func (h *Host) deleteQueue(tx *store.Tx, q *Queue, check func(queue.Counts) error) (int, error) {
+	n, err := q.Delete(tx, check)
+	if err != nil {
+		return 0, err
+	}
+	if h.queues[q.Name()] == q {
+		delete(h.queues, q.Name())
+	}
+	for b := range q.bindings {
+		h.removeBinding(tx, b)
+	}
+	if q.durable() {
+		tx.DeleteDefinition(h.queueKey(q.Name()))
+	}
+	return n, nil
+}
+
+// PurgeQueue drops the ready messages of a queue and returns how many they were.
+func (h *Host) PurgeQueue(ctx context.Context, owner any, name string) (int, error) {
+	q, err := h.usable(owner, name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := q.Purge(ctx)
+	if err != nil {
+		return 0, wire.Errorf(wire.InternalError, "%v", err)
+	}
+	return n, nil
+}
+
+// Consume adds a consumer to a queue. It may get deliveries before this returns.
+func (h *Host) Consume(owner any, name string, c *queue.Consumer) error {
+	q, err := h.usable(owner, name)
+	if err != nil {
+		return err
+	}
+	switch err := q.Consume(c); {
+	case errors.Is(err, queue.ErrExclusiveUse):
+		return wire.Errorf(wire.AccessRefused, "%s in exclusive use", h.queueText(q.Name()))
+	case err != nil:
+		return wire.Errorf(wire.NotFound, "no %s", h.queueText(q.Name()))
+	}
+	return nil
+}
+
+// Cancel removes a consumer, and its queue if that is to be deleted with the last one.
+func (h *Host) Cancel(c *queue.Consumer) {
+	inner := c.Queue()
+	if inner == nil || !inner.Cancel(c) {
+		return
+	}
+	h.deleteIf(inner, func(q *Queue) bool { return q.declared.AutoDelete })
+}
+
+// deleteIf deletes a queue that has no consumers, if wanted.
+func (h *Host) deleteIf(inner *queue.Queue, wanted func(*Queue) bool) {
+	tx := h.store.Begin()
+	defer tx.End()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q := h.queues[inner.Name()]
+	if q == nil || q.Queue != inner || !wanted(q) {
+		return
+	}
+	_, _ = h.deleteQueue(tx, q, func(c queue.Counts) error {
+		if c.Consumers > 0 {
+			return queue.ErrExclusiveUse
+		}
+		return nil
+	})
+}
+
+// Expired deletes a queue that was unused for as long as its x-expires says.
+func (h *Host) Expired(q *queue.Queue) {
+	h.deleteIf(q, func(*Queue) bool { return true })
+}
+
+// Get takes one message from a queue; false if it has none.
+func (h *Host) Get(owner any, name string, noAck bool) (queue.Delivery, bool, error) {
+	q, err := h.usable(owner, name)
+	if err != nil {
+		return queue.Delivery{}, false, err
+	}
+	d, ok := q.Get(noAck)
+	return d, ok, nil
+}
+
+// Disconnected deletes the exclusive queues of a connection.
+func (h *Host) Disconnected(owner any) {
+	tx := h.store.Begin()
+	defer tx.End()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, q := range h.queues {
+		if q.owner == owner {
+			_, _ = h.deleteQueue(tx, q, nil)
+		}
+	}
+}
