@@ -85,6 +85,8 @@ func normal(v any) any {
 		return "octets " + string(v)
 	case float64:
 		return math.Float64bits(v)
+	case float32:
+		return math.Float32bits(v)
 	}
 	return v
 }
