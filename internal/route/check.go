@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -31,13 +32,33 @@ func CheckHeadersBinding(args Arguments) error {
 	}
 	mode, ok := v.(string)
 	if !ok {
-		return fmt.Errorf("Invalid x-match field type %s (value %v); expected longstr", fieldType(v), v)
+		return fmt.Errorf("Invalid x-match field type %s (value %s); expected longstr", fieldType(v), term(v))
 	}
 	switch mode {
 	case "all", "any", "all-with-x", "any-with-x":
 		return nil
 	}
-	return fmt.Errorf("Invalid x-match field value <<%q>>; expected all, any, all-with-x, or any-with-x", mode)
+	return fmt.Errorf("Invalid x-match field value %s; expected all, any, all-with-x, or any-with-x", term(mode))
+}
+
+// term writes a value as RabbitMQ prints it.
+func term(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "undefined"
+	case string:
+		return "<<" + strconv.Quote(v) + ">>"
+	case []byte:
+		return term(string(v))
+	case []any:
+		elements := make([]string, len(v))
+		for i, e := range v {
+			elements[i] = "{" + fieldType(e) + "," + term(e) + "}"
+		}
+		return "[" + strings.Join(elements, ",") + "]"
+	default:
+		return fmt.Sprint(v)
+	}
 }
 
 // fieldType is the name that RabbitMQ prints for the type of a field.
@@ -65,6 +86,8 @@ func fieldType(v any) string {
 		return "float"
 	case float64:
 		return "double"
+	case string:
+		return "longstr"
 	case []byte:
 		return "binary"
 	case []any:

@@ -108,6 +108,8 @@ func TestCheckHeadersBinding(t *testing.T) {
 		{Arguments{{"a", "1"}, {"x-match", "any-with-x"}}, ""},
 		{Arguments{{"x-match", "some"}}, `Invalid x-match field value <<"some">>; expected all, any, all-with-x, or any-with-x`},
 		{Arguments{{"x-match", int32(1)}}, "Invalid x-match field type signedint (value 1); expected longstr"},
+		{Arguments{{"x-match", nil}}, "Invalid x-match field type void (value undefined); expected longstr"},
+		{Arguments{{"x-match", []any{"a", int64(1)}}}, `Invalid x-match field type array (value [{longstr,<<"a">>},{long,1}]); expected longstr`},
 		{Arguments{{"x-match", true}}, "Invalid x-match field type bool (value true); expected longstr"},
 	} {
 		got := ""
