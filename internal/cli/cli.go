@@ -27,7 +27,7 @@ func Run(ctx context.Context, env Environment, args []string) int {
 	root := newRoot(env)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
-	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 		fmt.Fprintln(env.Stderr, "dormouse: interrupted")
 		return ExitInterrupted
 	}
@@ -57,8 +57,13 @@ not let us in, 130 interrupted.`,
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
+		newDemo(env),
+		newDeclare(env),
+		newPublish(env),
+		newParked(env),
 		newVersion(env),
 	)
 	return root

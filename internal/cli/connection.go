@@ -16,50 +16,55 @@ import (
 
 const (
 	urlVariable = "DORMOUSE_URL"
-	defaultURL  = "amqp://guest:guest@127.0.0.1:5672/"
+	defaultURL  = brokerURL("amqp://guest:guest@127.0.0.1:5672/")
 )
 
-// A brokerURL says which broker a command talks to. Printing it never shows the password.
-type brokerURL struct {
-	raw string
-}
+// A brokerURL says which broker a command talks to: one AMQP URL, or several separated by commas that lead to the same
+// cluster. Printing it never shows a password.
+type brokerURL string
 
 func (u brokerURL) String() string {
-	parsed, err := url.Parse(u.raw)
-	if err != nil {
-		return "the URL given"
+	var shown []string
+	for one := range strings.SplitSeq(string(u), ",") {
+		parsed, err := url.Parse(one)
+		if err != nil {
+			return "the broker"
+		}
+		if parsed.User != nil {
+			parsed.User = url.User(parsed.User.Username())
+		}
+		parsed.RawQuery, parsed.Fragment = "", "" // may name keys
+		shown = append(shown, parsed.String())
 	}
-	if parsed.User != nil {
-		parsed.User = url.User(parsed.User.Username())
-	}
-	parsed.RawQuery, parsed.Fragment = "", "" // may name keys and their passwords
-	return parsed.String()
+	return strings.Join(shown, ",")
 }
 
 // urlFlag adds --url to the command.
 func urlFlag(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(value, "url", "", "the broker, amqp[s]://user:password@host:port/vhost\n(default $"+urlVariable+", else "+defaultURL+")")
+	cmd.Flags().StringVar(value, "url", "", "the broker, amqp[s]://user:password@host:port/vhost\n(default $"+urlVariable+", else "+string(defaultURL)+")")
 }
 
 // resolveURL returns the URL of the flag, of the environment, or fallback, in this order.
-func resolveURL(env Environment, flag, fallback string) (brokerURL, error) {
+func resolveURL(env Environment, flag string, fallback brokerURL) (brokerURL, error) {
 	raw, from := flag, "--url"
 	if raw == "" {
 		raw, from = env.Getenv(urlVariable), urlVariable
 	}
 	if raw == "" {
-		return brokerURL{fallback}, nil
+		return fallback, nil
 	}
-	// What url.Parse and ParseURI complain of may be a piece of the password, so it is not repeated.
-	if _, err := url.Parse(raw); err != nil {
-		return brokerURL{}, hint(usagef("%s is not a URL", from),
-			"Expected amqp://user:password@host:port/vhost. In the password write %%23 for #, %%2F for /, %%3F for ?, %%40 for @.")
+	for one := range strings.SplitSeq(raw, ",") {
+		// What url.Parse and ParseURI complain of may be a piece of the password, so it is not repeated.
+		if _, err := url.Parse(one); err != nil {
+			return "", hint(usagef("%s is not a URL", from),
+				"Expected amqp://user:password@host:port/vhost. In the password write %%23 for #, %%2C for a comma, %%2F for /, %%3F for ?, %%40 for @.")
+		}
+		if _, err := amqp.ParseURI(one); err != nil {
+			return "", hint(usagef("%s is not the URL of an AMQP broker", from),
+				"Expected amqp://user:password@host:port/vhost, or amqps:// for TLS.")
+		}
 	}
-	if _, err := amqp.ParseURI(raw); err != nil {
-		return brokerURL{}, hint(usagef("%s is not the URL of an AMQP broker", from),
-			"Expected amqp://user:password@host:port/vhost, or amqps:// for TLS.")
-	}
-	return brokerURL{raw}, nil
+	return brokerURL(raw), nil
 }
 
 // explain turns what the client library or the broker said into what happened and what to do about it.

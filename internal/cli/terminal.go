@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -57,6 +59,16 @@ func (s screen) table(headings table.Row, rows []table.Row) {
 	t.AppendHeader(headings)
 	t.AppendRows(rows)
 	fmt.Fprintln(s, t.Render())
+}
+
+// printable returns the text without what could move the cursor or forge lines on a terminal: messages come from others.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
 
 // printJSON prints v on a line of its own.

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dormousemq/dormouse"
+)
+
+const (
+	connectTimeout = 15 * time.Second
+	closeTimeout   = 5 * time.Second
+)
+
+// clientFlags are the flags of every command that talks to a broker by the library.
+type clientFlags struct {
+	url    string
+	prefix string
+	json   bool
+}
+
+func (f *clientFlags) add(cmd *cobra.Command) {
+	urlFlag(cmd, &f.url)
+	jsonFlag(cmd, &f.json)
+	cmd.Flags().StringVar(&f.prefix, "prefix", "dormouse", "what the names of the ladder begin with")
+}
+
+// use connects, hands the client to do, and closes the connection in order. Errors say what to do about them.
+func (f *clientFlags) use(ctx context.Context, env Environment, do func(*dormouse.Client) error) error {
+	url, err := resolveURL(env, f.url, defaultURL)
+	if err != nil {
+		return err
+	}
+	connecting, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	client, err := dormouse.Connect(connecting, string(url), dormouse.Options{Prefix: f.prefix, Name: "dormouse"})
+	if err != nil {
+		return url.explain(err)
+	}
+	if err := do(client); err != nil {
+		client.Close()
+		return url.explain(err)
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return url.explain(client.Shutdown(closing))
+}
