@@ -1,128 +1,232 @@
-// Package store keeps queue records and definitions on disk.
 package store
 
 import (
-	"context"
-	"iter"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// QueueID names a queue in the store. It is never used again for another queue.
+// QueueID names a queue in the store. It must never be used for another queue.
 type QueueID uint64
 
-// SyncPolicy says when committed groups are synced to disk.
+// SyncPolicy says when what is written is synced to disk.
 type SyncPolicy int
 
-// The sync policies.
 const (
-	SyncAlways   SyncPolicy = iota // before waiters are told (default)
-	SyncInterval                   // a few times a second; waiters are told after the write
-	SyncNever                      // when the operating system likes
+	// SyncAlways syncs each group before its waiters are told. It is the default, and the only policy under which a confirm
+	// outlives a failure of the machine.
+	SyncAlways SyncPolicy = iota
+
+	// SyncInterval tells waiters after the write, and syncs five times a second.
+	SyncInterval
+
+	// SyncNever tells waiters after the write, and leaves syncing to the operating system.
+	SyncNever
 )
 
-// Options of a store. The zero value is a store on disk that syncs always and logs nothing.
+// MaxPending is the number of bytes (records, and an estimate for each operation) that may wait to be written before Begin blocks.
+const MaxPending = 64 << 20
+
+// Options of a store. The zero value is for a store on disk that syncs always and logs nothing.
 type Options struct {
-	FS     vfs.FS       // nil: the operating system's
-	Logger *slog.Logger // nil: discards
+	FS     vfs.FS       // where the data folder is; nil is the operating system's file system
+	Logger *slog.Logger // nil discards
 	Sync   SyncPolicy
 }
 
-// Record is one record's content. Size is exactly the number of bytes that AppendTo appends.
-type Record interface {
-	AppendTo(dst []byte) []byte
-	Size() int
+// Store keeps records and definitions. Its methods are safe for concurrent use.
+type Store struct {
+	dir    string
+	files  vfs.FS
+	logger *slog.Logger
+	sync   SyncPolicy
+	memory bool
+	lock   *pebble.Lock
+	txs    sync.Pool
+	timing timing
+
+	mu       sync.Mutex
+	room     sync.Cond // full was cleared, or closing set; with mu
+	open     *group    // gathers
+	inFlight int       // size of the group being written
+	closing  bool
+	full     atomic.Bool // written under mu
+
+	wake chan struct{} // something happened that the committer should look at
+	stop chan struct{} // closed by Close
+	done chan struct{} // closed when the committer has ended
+
+	failure  atomic.Pointer[error] // see Err
+	closeErr error                 // set before done is closed
+
+	states struct {
+		sync.RWMutex // held by the committer for changes only
+		byID         map[QueueID]*queueState
+	}
+
+	engine struct {
+		sync.RWMutex // read-held while the instance is in use by readers; the committer needs no lock to use it
+		current      *engine
+		err          error // why current is nil
+	}
+
+	committer committer
 }
 
-// Waiter is told that a Tx is durable (err nil) or that its group could not be written yet.
-type Waiter interface{ Committed(tag uint64, err error) }
-
-// Counters of one queue.
-type Counters struct {
-	Messages, Bytes                   uint64 // durable records and their size
-	TransientMessages, TransientBytes uint64 // transient ones
-	NextSeq                           uint64
-	Delivered                         uint64
+// timing of the committer; tests shorten it.
+type timing struct {
+	lazy, soft, sync, retry, retryMax time.Duration
 }
 
-// Store is an open store.
-type Store struct{}
-
-// Open opens the store in dir.
-func Open(dir string, o Options) (*Store, error) { return &Store{}, nil }
-
-// OpenMemory opens a store in memory.
-func OpenMemory(o Options) (*Store, error) { return &Store{}, nil }
-
-// Close closes the store.
-func (s *Store) Close() error { return nil }
-
-// Err is the reason why the store cannot write at the moment, or nil.
-func (s *Store) Err() error { return nil }
-
-// Counters of q as of the last committed group.
-func (s *Store) Counters(q QueueID) Counters { return Counters{} }
-
-// Queues returns the counters of all queues known to the store.
-func (s *Store) Queues() map[QueueID]Counters { return nil }
-
-// Definitions returns the committed definitions whose key begins with prefix, in the order of keys.
-func (s *Store) Definitions(prefix string) (iter.Seq2[string, []byte], error) {
-	return func(func(string, []byte) bool) {}, nil
+var defaultTiming = timing{
+	lazy:     10 * time.Millisecond,
+	soft:     250 * time.Millisecond,
+	sync:     200 * time.Millisecond,
+	retry:    100 * time.Millisecond,
+	retryMax: 5 * time.Second,
 }
 
-// Scan calls fn with the committed records of q from sequence number from on, at most limit of them.
-func (s *Store) Scan(q QueueID, from uint64, limit int, fn func(seq uint64, record, mark []byte) error) error {
+// Open opens the data folder dir, and makes it if there is none. Transient records that an earlier process left are dropped.
+// Errors: ErrInUse, ErrNewerFormat, ErrDamaged, and what the file system says.
+func Open(dir string, o Options) (*Store, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	return openStore(dir, o, defaultTiming, false)
+}
+
+// OpenMemory opens an empty store in memory, which ends with Close. It uses o.Logger only.
+func OpenMemory(o Options) (*Store, error) {
+	o.FS, o.Sync = vfs.NewMem(), SyncNever
+	return openStore("memory", o, defaultTiming, true)
+}
+
+func openStore(dir string, o Options, t timing, memory bool) (*Store, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{
+		dir: dir, files: o.FS, logger: o.Logger, sync: o.Sync, memory: memory, timing: t,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	s.txs.New = func() any { return &Tx{s: s} }
+	s.room.L = &s.mu
+	s.open = &group{}
+
+	var err error
+	if s.lock, err = lockFolder(s.files, dir); err != nil {
+		return nil, err
+	}
+	e, err := s.openEngine()
+	if err == nil {
+		if err = e.dropTransient(); err == nil {
+			err = s.load(e)
+		}
+		if err != nil {
+			err = errors.Join(err, e.close())
+		}
+	}
+	if err != nil {
+		if errors.Is(err, ErrDamaged) {
+			err = fmt.Errorf("%w; restore %s from a copy, or move it away to start empty", err, dir)
+		} else {
+			err = fmt.Errorf("open the data folder %s: %w", dir, err)
+		}
+		return nil, errors.Join(err, s.lock.Close())
+	}
+	s.engine.current = e
+	s.open.number = s.committer.written + 1
+	go s.commitLoop()
+	return s, nil
+}
+
+func (s *Store) openEngine() (*engine, error) {
+	return openEngine(s.dir, engineOptions{fs: s.files, lock: s.lock, logger: s.logger, memory: s.memory, onFail: s.awaken})
+}
+
+// Close writes what is pending, tells all waiters, and closes the store. Units of work that end later are told ErrClosed.
+// The error, if any, says that something pending could not be written. A second call returns what the first did.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if !s.closing {
+		s.closing = true
+		close(s.stop)
+		s.room.Broadcast()
+	}
+	s.mu.Unlock()
+	<-s.done
+	return s.closeErr
+}
+
+// Err returns nil while the store can write, and otherwise why it cannot (ErrUnavailable) until it can again.
+func (s *Store) Err() error {
+	if err := s.failure.Load(); err != nil {
+		return *err
+	}
 	return nil
 }
 
-// Begin opens a unit of work.
-func (s *Store) Begin() *Tx { return &Tx{} }
+func (s *Store) setFailure(cause error) error {
+	if cause == nil {
+		s.failure.Store(nil)
+		return nil
+	}
+	err := fmt.Errorf("%w: %w", ErrUnavailable, cause)
+	s.failure.Store(&err)
+	return err
+}
 
-// Tx is a unit of work.
-type Tx struct{}
+// Usage tells how much room there is.
+type Usage struct {
+	Used uint64 // bytes that the store takes on disk
+	Free uint64 // bytes that are free on the disk; 0 with a file system that cannot tell
+}
 
-// Put adds a record.
-func (t *Tx) Put(q QueueID, seq uint64, r Record, transient bool) *Put { return &Put{} }
+// Usage returns how much the store takes and how much room is left on its disk.
+func (s *Store) Usage() (Usage, error) {
+	e, release, err := s.reader()
+	if err != nil {
+		return Usage{}, err
+	}
+	defer release()
+	u := Usage{Used: e.db.Metrics().DiskSpaceUsage()}
+	disk, err := s.files.GetDiskUsage(s.dir)
+	if err != nil && !errors.Is(err, vfs.ErrUnsupported) {
+		return u, err
+	}
+	u.Free = disk.AvailBytes
+	return u, nil
+}
 
-// Remove removes a record.
-func (t *Tx) Remove(q QueueID, seq uint64, p *Put) {}
+// noteRoom sets full by what is pending; with mu.
+func (s *Store) noteRoom() {
+	full := s.open.size()+s.inFlight > MaxPending
+	if full == s.full.Load() {
+		return
+	}
+	s.full.Store(full)
+	if !full {
+		s.room.Broadcast()
+	}
+}
 
-// RemoveScanned removes a record that Scan delivered, of size bytes (the length of what Scan gave).
-// It does what Remove with a nil Put does, and saves the store from looking the size up.
-func (t *Tx) RemoveScanned(q QueueID, seq uint64, size int) {}
+func (s *Store) awaitRoom() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.full.Load() && !s.closing {
+		s.room.Wait()
+	}
+}
 
-// Mark sets the mark of a record.
-func (t *Tx) Mark(q QueueID, seq uint64, m []byte) {}
-
-// Delivered raises the delivered high-water mark.
-func (t *Tx) Delivered(q QueueID, upTo uint64) {}
-
-// SetDefinition sets a definition.
-func (t *Tx) SetDefinition(key string, value []byte) {}
-
-// DeleteDefinition deletes a definition.
-func (t *Tx) DeleteDefinition(key string) {}
-
-// DropQueue drops everything of q.
-func (t *Tx) DropQueue(q QueueID) {}
-
-// Purge drops the records with from <= seq < to.
-func (t *Tx) Purge(q QueueID, from, to uint64) {}
-
-// End ends the unit of work; nobody waits.
-func (t *Tx) End() {}
-
-// Commit ends the unit of work; w is told.
-func (t *Tx) Commit(w Waiter, tag uint64) { w.Committed(tag, nil) }
-
-// Wait ends the unit of work and waits until it is durable.
-func (t *Tx) Wait(ctx context.Context) error { return nil }
-
-// Put is a record on its way to the disk.
-type Put struct{ committed atomic.Bool }
-
-// Committed reports whether the record is written.
-func (p *Put) Committed() bool { return p.committed.Load() }
+func (s *Store) awaken() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}

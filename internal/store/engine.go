@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// engine is one Pebble instance. It lives until a write fails; then the store opens another.
+type engine struct {
+	db    *pebble.DB
+	guard *guardFS
+	batch *pebble.Batch // used again for each group
+}
+
+type engineOptions struct {
+	fs     vfs.FS
+	lock   *pebble.Lock
+	logger *slog.Logger
+	memory bool   // nothing needs to survive the process
+	onFail func() // a write failed; called once at most, must not block
+}
+
+// openEngine opens Pebble in dir. An error that is not about the content of the folder does not wrap ErrDamaged.
+func openEngine(dir string, o engineOptions) (*engine, error) {
+	e := &engine{guard: &guardFS{FS: o.fs, onFail: o.onFail}}
+	db, err := pebble.Open(dir, e.pebbleOptions(o))
+	if failure := e.guard.failure(); failure != nil {
+		if err == nil {
+			_ = db.Close()
+		}
+		return nil, failure
+	}
+	if err != nil {
+		return nil, readError(err)
+	}
+	e.db = db
+	e.batch = db.NewBatch(pebble.WithInitialSizeBytes(64<<10), pebble.WithMaxRetainedSizeBytes(8<<20))
+	return e, nil
+}
+
+// pebbleOptions are sized for a broker on a small machine: at most 4 memtables of 32 MiB and a cache of 64 MiB. Large memtables let more
+// messages live and die without reaching a table.
+func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
+	p := &pebble.Options{
+		FS:                          e.guard,
+		Lock:                        o.lock,
+		Logger:                      pebbleLogger{o.logger, e.guard},
+		FormatMajorVersion:          pebble.FormatValueSeparation,
+		DisableWAL:                  o.memory,
+		CacheSize:                   64 << 20,
+		MemTableSize:                32 << 20,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       24,
+		LBaseMaxBytes:               128 << 20,
+		MaxOpenFiles:                512,
+		EventListener: &pebble.EventListener{
+			BackgroundError: func(err error) { o.logger.Debug("background work failed", "err", err) },
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				if e.guard.failure() == nil {
+					o.logger.Error("data is damaged", "file", info.Path, "err", info.Details)
+				}
+			},
+		},
+	}
+	p.TargetFileSizes[0] = 8 << 20
+	return p
+}
+
+// finish moves what is in memory to tables, so that the next open has nothing to replay.
+func (e *engine) finish() error {
+	if err := e.guard.failure(); err != nil {
+		return err
+	}
+	if err := e.db.Flush(); err != nil {
+		return err
+	}
+	return e.guard.failure()
+}
+
+func (e *engine) close() error {
+	err := e.batch.Close()
+	return errors.Join(err, e.db.Close())
+}
+
+// pebbleLogger sends what Pebble logs to slog. What Pebble finds fatal ends the instance, not the process.
+type pebbleLogger struct {
+	logger *slog.Logger
+	guard  *guardFS
+}
+
+func (l pebbleLogger) log(format string, args []any) {
+	if l.logger.Enabled(context.Background(), slog.LevelDebug) {
+		l.logger.Debug("pebble: " + fmt.Sprintf(format, args...))
+	}
+}
+
+func (l pebbleLogger) Infof(format string, args ...any)  { l.log(format, args) }
+func (l pebbleLogger) Errorf(format string, args ...any) { l.log(format, args) }
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	l.guard.fail(fmt.Errorf("pebble: "+format, args...))
+}
+
+// readError marks an error of Pebble that tells of damage.
+func readError(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}
