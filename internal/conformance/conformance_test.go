@@ -38,6 +38,9 @@ func allCases() []Case {
 		exchangeCases(),
 		bindCases(),
 		routeCases(),
+		publishCases(),
+		deliverCases(),
+		requeueCases(),
 	)
 }
 
@@ -83,5 +86,13 @@ func TestCaseNames(t *testing.T) {
 			t.Errorf("two cases are named %q", cs.Name)
 		}
 		seen[cs.Name] = true
+	}
+}
+
+// both makes a case for classic and one for quorum queues.
+func both(name string, run func(c *C, kind string)) []Case {
+	return []Case{
+		{name + "/classic", func(c *C) { run(c, classic) }},
+		{name + "/quorum", func(c *C) { run(c, quorum) }},
 	}
 }
