@@ -3,8 +3,8 @@ package rabbittest
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -44,8 +44,8 @@ func (b Broker) manage(t testing.TB, broker *url.URL, method, path, body string)
 	// Not the test's context: it is cancelled before the cleanups run.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	target := fmt.Sprintf("http://%s:%d%s", broker.Hostname(), port+managementOffset, path)
-	request, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
+	api := "http://" + net.JoinHostPort(broker.Hostname(), strconv.Itoa(port+managementOffset))
+	request, err := http.NewRequestWithContext(ctx, method, api+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
