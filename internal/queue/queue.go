@@ -440,12 +440,32 @@ func (q *Queue) Delete(tx *store.Tx, check func(Counts) error) (int, error) {
 			return 0, err
 		}
 	}
-	q.deleted = true
 	gone := slices.Clone(q.consumers)
+	q.end()
+	for _, b := range q.levels {
+		tx.DropQueue(b.id)
+	}
+	q.mu.Unlock()
+	for _, c := range gone {
+		c.Sink.QueueGone(c)
+	}
+	return n, nil
+}
+
+// Close ends the queue in memory only: what is stored stays. Close it before the store.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.deleted {
+		q.end()
+	}
+}
+
+func (q *Queue) end() {
+	q.deleted = true
 	q.consumers, q.line, q.active, q.outbox, q.held = nil, nil, nil, nil, nil
 	for _, b := range q.levels {
 		b.clear()
-		tx.DropQueue(b.id)
 	}
 	q.returned.clear()
 	q.expiry.Stop()
@@ -453,9 +473,4 @@ func (q *Queue) Delete(tx *store.Tx, check func(Counts) error) (int, error) {
 	if q.idle != nil {
 		q.idle.Stop()
 	}
-	q.mu.Unlock()
-	for _, c := range gone {
-		c.Sink.QueueGone(c)
-	}
-	return n, nil
 }

@@ -28,6 +28,7 @@ type bench struct {
 	clock   *clock.Virtual
 	fs      vfs.FS
 	store   *store.Store
+	queues  []*Queue
 	targets map[string]*Queue
 	expired []*Queue
 	letters []string // every dead letter, as "reason body"
@@ -55,6 +56,9 @@ func (b *bench) open() {
 
 func (b *bench) restart() {
 	b.t.Helper()
+	for _, q := range b.queues {
+		q.Close()
+	}
 	if err := b.store.Close(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -63,6 +67,7 @@ func (b *bench) restart() {
 
 func (b *bench) queue(id store.QueueID, s Settings) *Queue {
 	q := New(Options{Name: fmt.Sprintf("q%d", id), Settings: s, ID: id, Store: b.store, Clock: b.clock, Host: b, Logger: discard})
+	b.queues = append(b.queues, q)
 	q.Start()
 	return q
 }

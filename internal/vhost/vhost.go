@@ -11,6 +11,8 @@ package vhost
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/dormousemq/dormouse/internal/clock"
@@ -65,15 +67,23 @@ func Open(o Options) (*Host, error) {
 
 // Start begins to expire what is due.
 func (h *Host) Start() {
-	h.mu.RLock()
-	queues := make([]*Queue, 0, len(h.queues))
-	for _, q := range h.queues {
-		queues = append(queues, q)
-	}
-	h.mu.RUnlock()
-	for _, q := range queues {
+	for _, q := range h.allQueues() {
 		q.Start()
 	}
+}
+
+// Close stops the host. What is stored stays. Close it before the store, and use it no
+// more.
+func (h *Host) Close() {
+	for _, q := range h.allQueues() {
+		q.Close()
+	}
+}
+
+func (h *Host) allQueues() []*Queue {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return slices.Collect(maps.Values(h.queues))
 }
 
 // Name is the host's name.

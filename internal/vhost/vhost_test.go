@@ -52,6 +52,7 @@ func (b *bench) open() {
 
 func (b *bench) restart() {
 	b.t.Helper()
+	b.Close()
 	if err := b.store.Close(); err != nil {
 		b.t.Fatal(err)
 	}
