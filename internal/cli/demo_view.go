@@ -100,7 +100,7 @@ func showReport(s screen, report demo.Report) {
 	showHistogram(s, report.Lateness)
 	showParked(s, report.Parked)
 	for _, problem := range report.Problems {
-		s.printf("%s %s\n", s.paint(text.Colors{text.FgRed, text.Bold}, "!"), problem)
+		s.printf("%s %s\n", s.paint(text.Colors{text.FgRed, text.Bold}, "!"), printable(problem))
 	}
 	s.printf("\n")
 }
@@ -121,13 +121,10 @@ func showHistogram(s screen, buckets []demo.Bucket) {
 	for _, b := range buckets {
 		most = max(most, b.Count)
 	}
-	for i, b := range buckets {
+	for _, b := range buckets {
 		label := "≤ " + shortDuration(b.UpTo)
 		if b.UpTo == 0 {
 			label = "later"
-		}
-		if i == 0 {
-			label = strings.TrimSpace(label)
 		}
 		length := int(b.Count * longest * 8 / max(most, 1))
 		if b.Count > 0 {
@@ -155,7 +152,7 @@ func showParked(s screen, parked []demo.Parked) {
 	s.printf("\nIn the parking lot:\n\n")
 	var rows []table.Row
 	for _, p := range parked[:min(len(parked), shownParked)] {
-		rows = append(rows, table.Row{p.ID, p.Key, p.Attempts, s.paint(text.Colors{text.FgYellow}, p.Reason), p.Error})
+		rows = append(rows, table.Row{printable(p.ID), printable(p.Key), p.Attempts, s.paint(text.Colors{text.FgYellow}, p.Reason), printable(p.Error)})
 	}
 	s.table(table.Row{"message", "routing key", "attempts", "reason", "error"}, rows)
 	if more := len(parked) - shownParked; more > 0 {
