@@ -1,0 +1,154 @@
+package repository
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// direction says what packages may import of this module and of others. What a package is not listed for, it may
+// not import, and a package that is not listed here has no rule.
+var direction = []struct {
+	packages string // paths inside the module
+	ours     string // of this module
+	others   string // modules of others; "any" for no rule
+	because  string
+}{
+	{
+		packages: "internal/ladder internal/retry internal/xdeath internal/route internal/wire internal/clock",
+		because:  "pure packages need only the standard library, so that they can be read, tested and fuzzed alone",
+	},
+	{
+		packages: "internal/store",
+		others:   "github.com/cockroachdb/pebble/v2",
+		because:  "the store keeps opaque records: what they mean is not its business",
+	},
+	{
+		packages: "internal/message",
+		ours:     "internal/wire internal/xdeath",
+		because:  "a message knows its content and its history, not where it waits",
+	},
+	{
+		packages: "internal/queue",
+		ours:     "internal/clock internal/message internal/store internal/wire internal/xdeath",
+		because:  "a queue knows nothing of exchanges and connections: it is handed a way to publish dead letters",
+	},
+	{
+		packages: "internal/vhost",
+		ours:     "internal/clock internal/message internal/queue internal/route internal/store internal/wire internal/xdeath",
+		because:  "a virtual host knows nothing of connections",
+	},
+	{
+		packages: "internal/session",
+		ours:     "internal/clock internal/message internal/queue internal/vhost internal/wire internal/xdeath",
+		because:  "a connection reaches storage only through its virtual host",
+	},
+	{
+		packages: ".",
+		ours:     "internal/ladder internal/retry internal/xdeath",
+		others:   "github.com/rabbitmq/amqp091-go",
+		because:  "who uses the client must not link a broker or a database",
+	},
+	{
+		packages: "cmd/dormouse",
+		ours:     "internal/cli",
+		because:  "main turns signals and errors into exit codes and does nothing else, so that everything can be tested",
+	},
+}
+
+func TestImportDirection(t *testing.T) {
+	all := packages(t)
+	for _, rule := range direction {
+		for path := range strings.FieldsSeq(rule.packages) {
+			at := slices.IndexFunc(all, func(p listed) bool { return p.rel() == path })
+			if at < 0 {
+				t.Errorf("there is a rule for package %s, but no such package", path)
+				continue
+			}
+			for _, imported := range all[at].Imports {
+				if ours, ok := strings.CutPrefix(imported, module+"/"); ok || imported == module {
+					if !slices.Contains(strings.Fields(rule.ours), ours) {
+						t.Errorf("%s imports %s: %s", path, imported, rule.because)
+					}
+				} else if other(imported) && !allowed(imported, rule.others) {
+					t.Errorf("%s imports %s: %s", path, imported, rule.because)
+				}
+			}
+		}
+	}
+}
+
+// other reports whether a path is neither of the standard library nor of this module.
+func other(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return strings.Contains(first, ".")
+}
+
+func allowed(path, modules string) bool {
+	for m := range strings.FieldsSeq(modules) {
+		if path == m || strings.HasPrefix(path, m+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// exclusive lists what only some packages may import.
+var exclusive = []struct {
+	imported string
+	by       string // paths inside the module
+	because  string
+}{
+	{
+		imported: "github.com/cockroachdb/pebble/v2",
+		by:       "internal/store",
+		because:  "nothing above the store knows the database, so that it can be exchanged",
+	},
+	{
+		imported: "testing",
+		by:       "dormousetest internal/rabbittest internal/conformance internal/interop",
+		because:  "programs do not carry test code",
+	},
+}
+
+func TestExclusiveImports(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, rule := range exclusive {
+			if slices.Contains(strings.Fields(rule.by), p.rel()) {
+				continue
+			}
+			for _, imported := range p.Imports {
+				if allowed(imported, rule.imported) {
+					t.Errorf("%s imports %s, which only %s may: %s", p.rel(), imported, rule.by, rule.because)
+				}
+			}
+		}
+	}
+}
+
+// brokerSide is what the broker consists of. It speaks AMQP through internal/wire, the clients through amqp091-go:
+// two independent implementations meet in every test, and neither can hide the other's mistakes.
+const brokerSide = "broker internal/session internal/vhost internal/queue internal/message internal/store internal/wire"
+
+func TestClientAndBrokerAreApart(t *testing.T) {
+	for _, p := range packages(t) {
+		isBroker := slices.Contains(strings.Fields(brokerSide), p.rel())
+		for _, dep := range p.Deps {
+			ours := strings.TrimPrefix(dep, module+"/")
+			switch {
+			case p.rel() == "." && slices.Contains(strings.Fields(brokerSide), ours):
+				t.Errorf("the client library links %s: who uses it must not link a broker", ours)
+			case isBroker && (dep == module || strings.HasPrefix(dep, "github.com/rabbitmq/amqp091-go")):
+				t.Errorf("%s links %s: the broker has a codec of its own", p.rel(), dep)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.GoFiles) > 0 && p.Doc == "" {
+			t.Errorf("package %s has no package comment", p.rel())
+		}
+	}
+}
