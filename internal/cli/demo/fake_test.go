@@ -74,7 +74,7 @@ func (c *fakeCourier) Publish(_ context.Context, m Message) error {
 
 func (c *fakeCourier) send(a Arrival, delay time.Duration) {
 	c.lanes.Go(func() {
-		time.Sleep(delay)
+		<-time.After(delay)
 		c.ready <- a
 	})
 }
