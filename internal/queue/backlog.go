@@ -146,21 +146,24 @@ func (b *backlog) refill() error {
 	return err
 }
 
-// purge drops all messages as a part of tx. Those that are out unacknowledged came
-// before all of these and stay.
-func (b *backlog) purge(tx *store.Tx) {
-	if b.len() == 0 {
-		return
+// purge drops what is on disk only as a part of tx, and returns what is in memory,
+// which may not be written yet, for the caller to remove one by one.
+func (b *backlog) purge(tx *store.Tx) []*Entry {
+	inMemory := make([]*Entry, 0, b.head.len()+b.tail.len())
+	for _, r := range []*ring{&b.head, &b.tail} {
+		for i := range r.len() {
+			inMemory = append(inMemory, r.at(i))
+		}
 	}
-	from := b.diskFrom
-	switch {
-	case b.head.len() > 0:
-		from = b.head.at(0).seq
-	case b.disk == 0:
-		from = b.tail.at(0).seq
+	if b.disk > 0 {
+		end := b.next
+		if b.tail.len() > 0 {
+			end = b.tail.at(0).seq
+		}
+		tx.Purge(b.id, b.diskFrom, end)
 	}
-	tx.Purge(b.id, from, b.next)
 	b.clear()
+	return inMemory
 }
 
 // clear forgets all messages.

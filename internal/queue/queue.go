@@ -95,6 +95,9 @@ func (q *Queue) Start() {
 // Name is the queue's name.
 func (q *Queue) Name() string { return q.name }
 
+// ID is the queue's first number in the store.
+func (q *Queue) ID() store.QueueID { return q.id }
+
 // Settings are those it was made with.
 func (q *Queue) Settings() Settings { return q.settings }
 
@@ -411,11 +414,12 @@ func (q *Queue) Purge(ctx context.Context) (int, error) {
 	tx := q.store.Begin()
 	q.mu.Lock()
 	n := q.ready()
-	for _, e := range q.returned.clear() {
-		q.remove(tx, e)
-	}
+	all := q.returned.clear()
 	for _, b := range q.levels {
-		b.purge(tx)
+		all = append(all, b.purge(tx)...)
+	}
+	for _, e := range all {
+		q.remove(tx, e)
 	}
 	q.arm()
 	q.mu.Unlock()

@@ -60,11 +60,6 @@ func encodeBinding(b *binding) []byte {
 
 // recover reads the host's definitions from the store.
 func (h *Host) recover() error {
-	for id, c := range h.store.Queues() {
-		if id >= h.nextID && c != (store.Counters{}) {
-			h.nextID = id + 1
-		}
-	}
 	for _, step := range []struct {
 		kind string
 		add  func(wire.Table) error
@@ -85,7 +80,27 @@ func (h *Host) recover() error {
 			}
 		}
 	}
+	h.dropOrphans()
 	return nil
+}
+
+// dropOrphans drops what the store has of queues that are no more: a message that was
+// published while its queue was being deleted.
+func (h *Host) dropOrphans() {
+	ours := map[store.QueueID]bool{}
+	for _, q := range h.queues {
+		for i := range levels(q.Settings()) {
+			ours[q.ID()+i] = true
+		}
+	}
+	tx := h.store.Begin()
+	defer tx.End()
+	for id := range h.store.Queues() {
+		if !ours[id] {
+			tx.DropQueue(id)
+			h.nextID = max(h.nextID, id+1)
+		}
+	}
 }
 
 func (h *Host) recoverExchange(t wire.Table) error {

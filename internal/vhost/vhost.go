@@ -5,7 +5,8 @@
 // What clients do wrong is answered by a *wire.Exception with RabbitMQ's code and
 // text. Whatever is durable is durable when a call returns.
 //
-// The order of locks is: unit of work of the store, topology (Host.mu), queue.
+// The order of locks is: topology (Host.mu), queue. A unit of work of the store is begun
+// under neither.
 package vhost
 
 import (
