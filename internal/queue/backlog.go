@@ -7,7 +7,8 @@ import (
 	"github.com/dormousemq/dormouse/internal/store"
 )
 
-// How much of a backlog stays in memory at each end.
+// How much of a backlog stays in memory at each end, and how many messages are read
+// at once.
 const (
 	windowMessages = 2048
 	windowBytes    = 8 << 20
@@ -26,9 +27,10 @@ var errWindowFull = errors.New("the window is full")
 // to disk as soon as it is written. The head is refilled from disk in order. After a
 // restart everything is on disk and nothing need be read to know how much it is.
 type backlog struct {
-	store *store.Store
-	id    store.QueueID
-	next  uint64 // sequence number of the next message
+	store  *store.Store
+	id     store.QueueID
+	window int    // most messages in memory at each end
+	next   uint64 // sequence number of the next message
 
 	head, tail           ring
 	headBytes, tailBytes int64 // what they take in memory
@@ -41,10 +43,10 @@ type backlog struct {
 }
 
 // newBacklog continues a backlog that has been stored before, or starts one.
-func newBacklog(s *store.Store, id store.QueueID) *backlog {
+func newBacklog(s *store.Store, id store.QueueID, window int) *backlog {
 	c := s.Counters(id)
 	return &backlog{
-		store: s, id: id, next: max(c.NextSeq, c.Delivered+1),
+		store: s, id: id, window: window, next: max(c.NextSeq, c.Delivered+1),
 		disk: int(c.Messages), diskBytes: int64(c.Bytes), delivered: c.Delivered,
 	}
 }
@@ -56,7 +58,7 @@ func (b *backlog) len() int { return b.head.len() + b.disk + b.tail.len() }
 
 // spills tells whether the next message goes to the tail and so must be stored.
 func (b *backlog) spills() bool {
-	return b.disk > 0 || b.tail.len() > 0 || b.head.len() >= windowMessages || b.headBytes >= windowBytes
+	return b.disk > 0 || b.tail.len() > 0 || b.head.len() >= b.window || b.headBytes >= windowBytes
 }
 
 // push appends e, whose sequence number it has given by take.
@@ -69,7 +71,7 @@ func (b *backlog) push(e *Entry) {
 	}
 	b.tail.pushBack(e)
 	b.tailBytes += int64(e.msg.Memory())
-	for (b.tail.len() > windowMessages || b.tailBytes > windowBytes) && b.tail.at(0).written() {
+	for (b.tail.len() > b.window || b.tailBytes > windowBytes) && b.tail.at(0).written() {
 		old := b.tail.popFront()
 		b.tailBytes -= int64(old.msg.Memory())
 		b.bodies -= old.bodySize()
@@ -118,7 +120,7 @@ func (b *backlog) refill() error {
 		return nil
 	}
 	loaded := 0
-	err := b.store.Scan(b.id, b.diskFrom, min(loadMessages, b.disk), func(seq uint64, record, mark []byte) error {
+	err := b.store.Scan(b.id, b.diskFrom, min(loadMessages, b.window, b.disk), func(seq uint64, record, mark []byte) error {
 		e, err := decodeEntry(record)
 		if err != nil {
 			return fmt.Errorf("message %d: %w", seq, err)

@@ -33,9 +33,7 @@ func (q *Queue) expire(tx *store.Tx, now time.Time) {
 	}
 }
 
-// arm sets the timer for the message that expires next.
-func (q *Queue) arm() { q.armFor(q.soonest()) }
-
+// armFor sets the timer for the expiry of e, which may be nil.
 func (q *Queue) armFor(e *Entry) {
 	at := int64(0)
 	if e != nil {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -35,6 +36,8 @@ type Options struct {
 	Clock  clock.Clock
 	Host   Host
 	Logger *slog.Logger
+
+	window int // of the backlogs, for tests; 0 for windowMessages
 }
 
 // Queue is one queue. All its methods are safe for concurrent use.
@@ -76,7 +79,7 @@ func New(o Options) *Queue {
 		returned: newReturns(o.Settings),
 	}
 	for i := range int(o.Settings.MaxPriority) + 1 {
-		q.levels = append(q.levels, newBacklog(o.Store, o.ID+store.QueueID(i)))
+		q.levels = append(q.levels, newBacklog(o.Store, o.ID+store.QueueID(i), cmp.Or(o.window, windowMessages)))
 	}
 	q.expiry = q.clock.AfterFunc(q.expiryDue)
 	q.retry = q.clock.AfterFunc(q.retryHeld)
@@ -299,7 +302,7 @@ func (q *Queue) Get(noAck bool) (Delivery, bool) {
 			q.handOut(tx, e, nil)
 		}
 	}
-	q.arm()
+	q.expire(tx, now)
 	q.mu.Unlock()
 	tx.End()
 	q.Touch()
@@ -421,7 +424,7 @@ func (q *Queue) Purge(ctx context.Context) (int, error) {
 	for _, e := range all {
 		q.remove(tx, e)
 	}
-	q.arm()
+	q.expire(tx, q.clock.Now())
 	q.mu.Unlock()
 	return n, tx.Wait(ctx)
 }

@@ -35,14 +35,19 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, clock: clock.NewVirtual(start), fs: vfs.NewMem(), targets: map[string]*Queue{}}
-	b.open()
+	b := &bench{t: t}
+	b.reset()
 	t.Cleanup(func() {
 		if err := b.store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return b
+}
+
+func (b *bench) reset() {
+	b.clock, b.fs, b.targets = clock.NewVirtual(start), vfs.NewMem(), map[string]*Queue{}
+	b.open()
 }
 
 func (b *bench) open() {
