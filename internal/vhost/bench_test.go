@@ -1,0 +1,82 @@
+package vhost
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/dormousemq/dormouse/internal/clock"
+	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/store"
+)
+
+// acker acknowledges in batches, as a client does.
+type acker struct{ out []*queue.Entry }
+
+func (a *acker) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
+	a.out = append(a.out, d.Entry)
+	return true
+}
+func (*acker) QueueGone(*queue.Consumer) {}
+
+type confirms chan struct{}
+
+func (c confirms) Committed(uint64, error) { c <- struct{}{} }
+
+// A persistent message through an exchange to a consumer that acknowledges it, with its
+// confirm, without the network.
+func BenchmarkPublishConsumeConfirm(b *testing.B) {
+	for name, kind := range map[string]string{"direct": "direct", "topic": "topic"} {
+		b.Run(name, func(b *testing.B) {
+			s, err := store.Open(b.TempDir(), store.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			h, err := Open(Options{Name: "/", Store: s, Clock: clock.Real(), Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer h.Close()
+			ctx := b.Context()
+			if err := h.DeclareExchange(ctx, ExchangeDeclare{Name: "x", Type: kind, Durable: true}); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := h.DeclareQueue(ctx, nil, QueueDeclare{Name: "q", Durable: true}); err != nil {
+				b.Fatal(err)
+			}
+			if err := h.BindQueue(ctx, nil, Bind{Source: "x", Destination: "q", Key: "some.key"}); err != nil {
+				b.Fatal(err)
+			}
+			q := h.queues["q"]
+			sink := &acker{}
+			if err := h.Consume(nil, "q", &queue.Consumer{Sink: sink}); err != nil {
+				b.Fatal(err)
+			}
+			const inFlight = 256
+			w, waiting := make(confirms, inFlight), 0
+			properties, body := []byte{0x10, 0, 2}, make([]byte, 100)
+			b.ReportAllocs()
+			for b.Loop() {
+				m, err := message.New("x", "some.key", properties, body)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := h.Publish(m, w, 0); err != nil {
+					b.Fatal(err)
+				}
+				if waiting++; waiting == inFlight {
+					<-w
+					waiting--
+				}
+				if len(sink.out) == 64 {
+					q.Ack(sink.out...)
+					sink.out = sink.out[:0]
+				}
+			}
+			for ; waiting > 0; waiting-- {
+				<-w
+			}
+		})
+	}
+}
