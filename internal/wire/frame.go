@@ -202,6 +202,7 @@ func erlangBinary(b []byte) string {
 // ContentHeader is the payload of a content header frame. Properties aliases it.
 type ContentHeader struct {
 	Class      uint16
+	Weight     uint16 // always 0
 	BodySize   uint64
 	Properties []byte // flags and list, see ViewProperties
 }
@@ -214,6 +215,7 @@ func ParseContentHeader(payload []byte) (ContentHeader, bool) {
 	}
 	return ContentHeader{
 		Class:      binary.BigEndian.Uint16(payload),
+		Weight:     binary.BigEndian.Uint16(payload[2:]),
 		BodySize:   binary.BigEndian.Uint64(payload[4:]),
 		Properties: payload[12:],
 	}, true

@@ -1,0 +1,271 @@
+// Package broker is an embedded AMQP 0-9-1 broker that behaves as RabbitMQ does.
+// Clients in any language connect to it unchanged.
+//
+//	b, err := broker.New(broker.Options{Dir: "/var/lib/dormouse"})
+//	if err != nil {
+//		return err
+//	}
+//	l, err := net.Listen("tcp", "127.0.0.1:5672")
+//	if err != nil {
+//		return err
+//	}
+//	go b.Serve(l)
+//	…
+//	err = b.Shutdown(ctx)
+//
+// What is durable is kept in one data folder: durable exchanges and queues, their
+// bindings, and persistent messages in durable queues. A publish is confirmed when
+// the message is synced to disk. With an empty [Options.Dir] everything is kept in
+// memory, which suits tests.
+//
+// There is one virtual host, "/".
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/clock"
+	"github.com/dormousemq/dormouse/internal/session"
+	"github.com/dormousemq/dormouse/internal/store"
+	"github.com/dormousemq/dormouse/internal/vhost"
+)
+
+// ErrClosed is returned by [Broker.Serve] after Shutdown or Close.
+var ErrClosed = errors.New("broker: closed")
+
+// Options of a broker. The zero value is a broker in memory with RabbitMQ's default
+// user.
+type Options struct {
+	// Dir is the data folder. It is made if there is none, and belongs to one
+	// process at a time. Empty keeps everything in memory.
+	Dir string
+
+	// Users are the passwords by user name. Nil is the user "guest" with the
+	// password "guest". As in RabbitMQ, a user called guest may connect from this
+	// machine only.
+	Users map[string]string
+
+	// Logger is told what happens to connections, queues and the data folder. Nil
+	// discards.
+	Logger *slog.Logger
+
+	// Clock is what message TTLs and queue expiry go by. Nil is the machine's clock.
+	// Its type is internal: package dormousetest runs a broker on a clock that a test
+	// moves.
+	Clock clock.Clock
+}
+
+const (
+	defaultUser = "guest"
+	hostName    = "/"
+)
+
+func (o *Options) validate() error {
+	for name := range o.Users {
+		if name == "" {
+			return errors.New("broker: Options.Users has a user without a name")
+		}
+	}
+	return nil
+}
+
+// Broker is a broker. Its methods are safe for concurrent use.
+type Broker struct {
+	log     *slog.Logger
+	users   map[string]string
+	store   *store.Store
+	host    *vhost.Host
+	session *session.Server
+
+	mu        sync.Mutex
+	listeners map[net.Listener]struct{}
+	address   net.Addr // of the first
+	closed    bool
+	serving   sync.WaitGroup
+	ending    sync.Once
+	endErr    error
+}
+
+// New opens the data folder and recovers what is in it. It listens to nothing yet,
+// but message TTLs begin to run. The error says, and errors.Is tells, whether the
+// folder is in use by another process, written by a newer version, or damaged; it is
+// left untouched then.
+func New(o Options) (*Broker, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	b := &Broker{log: o.Logger, users: maps.Clone(o.Users), listeners: map[net.Listener]struct{}{}}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	if b.users == nil {
+		b.users = map[string]string{defaultUser: defaultUser}
+	}
+	if o.Clock == nil {
+		o.Clock = clock.Real()
+	}
+	var err error
+	if o.Dir == "" {
+		b.store, err = store.OpenMemory(store.Options{Logger: b.log})
+	} else {
+		b.store, err = store.Open(o.Dir, store.Options{Logger: b.log})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("broker: %w", err)
+	}
+	b.host, err = vhost.Open(vhost.Options{Name: hostName, Store: b.store, Clock: o.Clock, Logger: b.log})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("broker: %w", err), b.store.Close())
+	}
+	b.session = session.NewServer(session.Options{Host: b.lookup, Users: b.users, Logger: b.log})
+	b.host.Start()
+	return b, nil
+}
+
+func (b *Broker) lookup(name string) *vhost.Host {
+	if name == hostName {
+		return b.host
+	}
+	return nil
+}
+
+// Serve accepts connections on l until Shutdown or Close, and closes l. It may be
+// called for several listeners at a time. It always returns an error: ErrClosed after
+// Shutdown or Close, else why it cannot accept connections any more.
+func (b *Broker) Serve(l net.Listener) error {
+	if !b.add(l) {
+		_ = l.Close()
+		return ErrClosed
+	}
+	defer b.remove(l)
+	b.log.Info("listening for AMQP", "address", l.Addr().String())
+	for {
+		c, err := b.accept(l)
+		if err != nil {
+			return err
+		}
+		go func() { _ = b.session.Serve(c) }()
+	}
+}
+
+// maxAcceptDelay is the longest pause, after which a listener that is out of
+// resources (file descriptors, mostly) is tried again.
+const maxAcceptDelay = time.Second
+
+func (b *Broker) accept(l net.Listener) (net.Conn, error) {
+	for delay := 5 * time.Millisecond; ; delay = min(2*delay, maxAcceptDelay) {
+		c, err := l.Accept()
+		if err == nil {
+			return c, nil
+		}
+		if b.isClosed() {
+			return nil, ErrClosed
+		}
+		var temporary interface{ Temporary() bool }
+		if !errors.As(err, &temporary) || !temporary.Temporary() {
+			return nil, fmt.Errorf("broker: %w", err)
+		}
+		b.log.Error("cannot accept a connection", "error", err, "again in", delay)
+		time.Sleep(delay)
+	}
+}
+
+func (b *Broker) add(l net.Listener) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	if b.address == nil {
+		b.address = l.Addr()
+	}
+	b.listeners[l] = struct{}{}
+	b.serving.Add(1)
+	return true
+}
+
+func (b *Broker) remove(l net.Listener) {
+	_ = l.Close()
+	b.mu.Lock()
+	delete(b.listeners, l)
+	b.mu.Unlock()
+	b.serving.Done()
+}
+
+func (b *Broker) isClosed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
+}
+
+// Addr is the address of the first listener, nil before Serve was called.
+func (b *Broker) Addr() net.Addr {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.address
+}
+
+// URL is what a client connects to on this machine, "amqp://guest:guest@127.0.0.1:5672/",
+// with the credentials of the user guest if there is one, else without any. It is
+// empty before Serve was called.
+func (b *Broker) URL() string {
+	tcp, ok := b.Addr().(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	ip := tcp.IP
+	if ip.IsUnspecified() {
+		ip = net.IPv4(127, 0, 0, 1)
+	}
+	u := url.URL{Scheme: "amqp", Host: net.JoinHostPort(ip.String(), fmt.Sprint(tcp.Port)), Path: "/"}
+	if password, has := b.users[defaultUser]; has {
+		u.User = url.UserPassword(defaultUser, password)
+	}
+	return u.String()
+}
+
+// Shutdown stops listening, closes all connections with CONNECTION_FORCED (320), so
+// that clients know it was no accident, waits until they have gone, and closes the
+// data folder. Messages that clients have not acknowledged are there again after the
+// next start. When ctx ends before all clients have gone, their connections are cut,
+// and Shutdown returns its error.
+func (b *Broker) Shutdown(ctx context.Context) error {
+	return b.end(func() error {
+		return b.session.Shutdown(ctx, "broker forced connection closure with reason 'shutdown'")
+	})
+}
+
+// Close cuts all connections and closes the data folder. Whatever was confirmed is
+// kept, as with Shutdown.
+func (b *Broker) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.session.Close()
+	return b.end(func() error { return nil })
+}
+
+// end ends the broker once; whoever calls later waits for that.
+func (b *Broker) end(sessions func() error) error {
+	b.ending.Do(func() {
+		b.mu.Lock()
+		b.closed = true
+		for l := range b.listeners {
+			_ = l.Close()
+		}
+		b.mu.Unlock()
+		b.serving.Wait()
+		err := sessions()
+		b.host.Close()
+		b.endErr = errors.Join(err, b.store.Close())
+	})
+	return b.endErr
+}

@@ -1,0 +1,454 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/vhost"
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// conn is one connection.
+type conn struct {
+	server *Server
+	net    net.Conn
+	log    *slog.Logger
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+
+	// Agreed in the handshake and constant after it.
+	user         string
+	host         *vhost.Host
+	channelMax   int
+	frameMax     uint32
+	heartbeat    time.Duration // 0 for none
+	capabilities wire.Table    // the client's
+
+	// The reader's.
+	frames   *wire.Reader
+	channels map[uint16]*channel
+	names    names
+	settling []unacked      // reused, as is the next
+	entries  []*queue.Entry //
+
+	interrupted atomic.Pointer[string] // reason to close, from outside
+	stopping    chan struct{}          // closed when interrupted is set
+	wake        chan struct{}          // to the writer, when it is idle
+	written     chan struct{}          // closed when the writer has ended
+
+	mu      sync.Mutex
+	closing bool      // nothing but the answer to the last method is awaited
+	room    sync.Cond // out was taken by the writer, or the connection was cut
+	out     output
+	idle    bool // the writer waits for wake
+	ending  bool // the writer is to end when out is written
+	dead    bool // nothing can be written any more
+	dirty   []*channel
+	stalled []*consumer
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{
+		server: s, net: nc,
+		log:      s.log.With("peer", nc.RemoteAddr().String()),
+		channels: map[uint16]*channel{},
+		stopping: make(chan struct{}), wake: make(chan struct{}, 1), written: make(chan struct{}),
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.frames = wire.NewReader(reader{c}, initialFrameMax)
+	c.room.L = &c.mu
+	return c
+}
+
+const (
+	// initialFrameMax is the largest frame before one is negotiated, as in RabbitMQ
+	// since 4.1.
+	initialFrameMax = 8192
+	// closingTimeout is how long a client has to answer connection.close, unless its
+	// heartbeat is shorter.
+	closingTimeout = 30 * time.Second
+	// drainTimeout is how long the last frames to a client have to be written.
+	drainTimeout = 3 * time.Second
+)
+
+// serve is the reader's goroutine.
+func (c *conn) serve() {
+	go c.write()
+	deadline := time.AfterFunc(handshakeTimeout, c.cut)
+	err := c.handshake()
+	deadline.Stop()
+	if err == nil {
+		c.log.Info("connection opened", "user", c.user, "vhost", c.host.Name())
+		err = c.run()
+	}
+	c.closeChannels()
+	if c.host != nil {
+		c.host.Disconnected(c)
+	}
+	c.say(c.goodbye(err))
+	c.mu.Lock()
+	c.ending = true
+	c.wakeWriter()
+	c.mu.Unlock()
+	_ = c.net.SetWriteDeadline(time.Now().Add(drainTimeout))
+	<-c.written
+	c.cancel()
+	_ = c.net.Close()
+}
+
+// run handles frames until the connection is to end, and returns why.
+func (c *conn) run() error {
+	for {
+		f, err := c.frames.Next()
+		if err == nil {
+			err = c.frame(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// frame handles one frame of an open connection.
+func (c *conn) frame(f wire.Frame) error {
+	if f.Channel == 0 {
+		return c.connectionFrame(f)
+	}
+	switch {
+	case f.Type == wire.FrameHeartbeat && len(f.Payload) == 0:
+		return f.Unexpected()
+	case f.Type != wire.FrameMethod && f.Type != wire.FrameHeader && f.Type != wire.FrameBody:
+		return f.Unknown()
+	}
+	ch := c.channels[f.Channel]
+	if ch == nil {
+		if len(c.channels) >= c.channelMax {
+			return wire.Errorf(wire.NotAllowed, "number of channels opened (%d) has reached the negotiated channel_max (%d)", len(c.channels), c.channelMax)
+		}
+		ch = newChannel(c, f.Channel)
+		c.channels[f.Channel] = ch
+	}
+	return ch.frame(f)
+}
+
+// errClosed ends a connection that both sides have agreed to close.
+var errClosed = errors.New("closed by the client")
+
+func (c *conn) connectionFrame(f wire.Frame) error {
+	m, err := c.connectionMethod(f)
+	if m == nil || err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case *wire.ConnectionClose:
+		return errClosed
+	case *wire.ConnectionUpdateSecret:
+		// The password of a user in the options does not expire, so there is nothing
+		// to renew; RabbitMQ's internal users are not checked again either.
+		c.reply(0, &wire.ConnectionUpdateSecretOk{})
+		return nil
+	default:
+		return by(m.ID(), wire.Errorf(wire.ChannelError, "unexpected method in connection state running"))
+	}
+}
+
+// connectionMethod returns the method of a frame on channel 0, nil for a heartbeat.
+func (c *conn) connectionMethod(f wire.Frame) (wire.Method, error) {
+	switch f.Type {
+	case wire.FrameMethod:
+		id, args, ok := wire.SplitMethod(f.Payload)
+		if !ok {
+			return nil, f.Unknown()
+		}
+		m, err := wire.ParseMethod(id, args)
+		return m, by(id, err)
+	case wire.FrameHeartbeat:
+		if len(f.Payload) == 0 {
+			return nil, nil
+		}
+	case wire.FrameHeader, wire.FrameBody:
+		return nil, f.Unexpected()
+	}
+	return nil, f.Unknown()
+}
+
+// methodError is an exception with the method that caused it.
+type methodError struct {
+	method wire.MethodID
+	*wire.Exception
+}
+
+func (e *methodError) Unwrap() error { return e.Exception }
+
+// by says that an exception was caused by a method. Other errors stay what they
+// are.
+func by(id wire.MethodID, err error) error {
+	if e, ok := err.(*wire.Exception); ok {
+		return &methodError{id, e}
+	}
+	return err
+}
+
+// exception returns what to send for err, with the method if known.
+func exception(err error) (e *wire.Exception, id wire.MethodID) {
+	var m *methodError
+	if errors.As(err, &m) {
+		return m.Exception, m.method
+	}
+	if !errors.As(err, &e) {
+		e = &wire.Exception{Code: wire.InternalError, Text: err.Error()}
+	}
+	return e, 0
+}
+
+// say sends the last method, if there is one, and waits for the client to go.
+func (c *conn) say(last wire.Method) {
+	if last == nil {
+		return
+	}
+	patience := closingTimeout
+	if c.heartbeat > 0 {
+		patience = min(patience, c.heartbeat)
+	}
+	c.mu.Lock()
+	c.closing = true
+	_ = c.net.SetReadDeadline(time.Now().Add(patience))
+	c.out.method(0, last)
+	c.wakeWriter()
+	c.mu.Unlock()
+	c.awaitEnd(last)
+}
+
+// goodbye logs why the connection ends and returns the method that tells the
+// client, nil if it is gone.
+func (c *conn) goodbye(err error) wire.Method {
+	var e *wire.Exception
+	switch {
+	case errors.Is(err, errClosed):
+		c.log.Info("connection closed")
+		return &wire.ConnectionCloseOk{}
+	case errors.Is(err, errRefused):
+		return nil
+	case errors.As(err, &e):
+		e, id := exception(err)
+		level := slog.LevelWarn
+		if e.Code == wire.ConnectionForced {
+			level = slog.LevelInfo
+		}
+		c.log.Log(c.ctx, level, "connection closed with an exception", "exception", e.Error(), "method", id)
+		return &wire.ConnectionClose{ReplyCode: e.Code, ReplyText: e.ReplyText(), ClassID: id.Class(), MethodID: id.Method()}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.log.Warn("connection lost: no heartbeat from the client", "heartbeat", c.heartbeat)
+	case errors.Is(err, io.EOF):
+		c.log.Warn("connection lost: the client closed it without a word")
+	default:
+		c.log.Warn("connection lost", "error", err)
+	}
+	return nil
+}
+
+// awaitEnd reads and discards what a client sends after the last method, until it
+// closes the connection, answers connection.close or the deadline is over. Closing a
+// socket with unread input could take the last method from the client.
+func (c *conn) awaitEnd(last wire.Method) {
+	for {
+		f, err := c.frames.Next()
+		var e *wire.Exception
+		if errors.As(err, &e) {
+			_, _ = io.Copy(io.Discard, reader{c})
+		}
+		if err != nil {
+			return
+		}
+		m, err := c.connectionMethod(f)
+		if err != nil || f.Channel != 0 {
+			continue
+		}
+		switch m.(type) {
+		case *wire.ConnectionClose:
+			c.reply(0, &wire.ConnectionCloseOk{})
+		case *wire.ConnectionCloseOk:
+			if last.ID() == wire.IDConnectionClose {
+				return
+			}
+		}
+	}
+}
+
+// reader reads from the peer as heartbeats demand: a peer that was silent for twice
+// the heartbeat is gone.
+type reader struct{ c *conn }
+
+func (r reader) Read(p []byte) (int, error) {
+	c := r.c
+	if c.closing {
+		return c.net.Read(p)
+	}
+	if c.heartbeat > 0 {
+		_ = c.net.SetReadDeadline(time.Now().Add(2 * c.heartbeat))
+	}
+	if reason := c.interrupted.Load(); reason != nil {
+		return 0, forced(*reason)
+	}
+	n, err := c.net.Read(p)
+	if reason := c.interrupted.Load(); reason != nil && err != nil {
+		err = forced(*reason)
+	}
+	return n, err
+}
+
+func forced(reason string) error {
+	return &wire.Exception{Code: wire.ConnectionForced, Text: reason}
+}
+
+// interrupt makes the reader close the connection with CONNECTION_FORCED, or give
+// up waiting for the client's last word.
+func (c *conn) interrupt(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.interrupted.CompareAndSwap(nil, &reason) {
+		close(c.stopping)
+	}
+	_ = c.net.SetReadDeadline(time.Unix(1, 0))
+	c.room.Broadcast()
+}
+
+// cut ends the connection at once.
+func (c *conn) cut() {
+	c.cancel()
+	_ = c.net.Close()
+	c.mu.Lock()
+	c.dead = true
+	c.room.Broadcast()
+	c.wakeWriter()
+	c.mu.Unlock()
+}
+
+// reply sends a method. Only the reader calls it: it waits while the client has too
+// much to read.
+func (c *conn) reply(channel uint16, m wire.Method) {
+	c.mu.Lock()
+	c.out.method(channel, m)
+	c.wakeWriter()
+	c.awaitRoom()
+	c.mu.Unlock()
+}
+
+// awaitRoom waits, with c.mu held, while there is too much to be written.
+func (c *conn) awaitRoom() {
+	for c.out.size > replyLimit && !c.dead && c.interrupted.Load() == nil {
+		c.room.Wait()
+	}
+}
+
+// wakeWriter tells the writer that there is something to do. With c.mu held.
+func (c *conn) wakeWriter() {
+	if c.idle {
+		c.idle = false
+		c.wake <- struct{}{}
+	}
+}
+
+// write is the writer's goroutine.
+func (c *conn) write() {
+	defer close(c.written)
+	quiet := time.NewTimer(time.Hour)
+	defer quiet.Stop()
+	for c.nextWrite(quiet) {
+	}
+}
+
+// nextWrite writes what is there, or waits for it. It returns false at the end.
+func (c *conn) nextWrite(quiet *time.Timer) bool {
+	c.mu.Lock()
+	for _, ch := range c.dirty {
+		ch.flushConfirms()
+	}
+	c.dirty = c.dirty[:0]
+	if c.dead || c.ending && c.out.size == 0 {
+		c.mu.Unlock()
+		return false
+	}
+	if c.out.size == 0 {
+		c.idle = true
+		every := c.heartbeat / 2
+		c.mu.Unlock()
+		if every > 0 {
+			quiet.Reset(every)
+		}
+		select {
+		case <-c.wake:
+		case <-quiet.C:
+			c.beat()
+		}
+		return true
+	}
+	batch := c.out
+	c.out = output{}
+	stalled := c.stalled
+	c.stalled = nil
+	c.room.Broadcast()
+	c.mu.Unlock()
+	if err := batch.writeTo(c.net); err != nil {
+		c.cut()
+		return false
+	}
+	for _, s := range stalled {
+		s.resume()
+	}
+	return true
+}
+
+// beat sends a heartbeat: nothing was written for half of its interval.
+func (c *conn) beat() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.idle {
+		<-c.wake
+	}
+	c.idle = false
+	if c.heartbeat > 0 {
+		c.out.end(wire.AppendHeartbeat(c.out.begin()))
+	}
+}
+
+// closeChannels closes all channels without a word to the client.
+func (c *conn) closeChannels() {
+	for _, ch := range c.channels {
+		ch.release()
+	}
+	clear(c.channels)
+}
+
+// can tells whether the client has said that it can do something.
+func (c *conn) can(capability string) bool {
+	v, _ := c.capabilities.Get(capability)
+	able, _ := v.(bool)
+	return able
+}
+
+// names makes strings of names without allocating those that were seen before.
+type names map[string]string
+
+// maxNames bounds how many names are remembered.
+const maxNames = 1024
+
+func (n *names) of(b []byte) string {
+	if s, known := (*n)[string(b)]; known {
+		return s
+	}
+	if *n == nil || len(*n) >= maxNames {
+		*n = names{}
+	}
+	s := string(b)
+	(*n)[s] = s
+	return s
+}

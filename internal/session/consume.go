@@ -1,0 +1,230 @@
+package session
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+
+	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// consumer is a subscription of a channel. It is the queue's Sink.
+type consumer struct {
+	queue.Consumer
+	channel *channel
+
+	// Guarded by conn.mu.
+	announced bool         // consume-ok was sent, or nobody waits for it
+	from      *queue.Queue // that has delivered or tried to
+}
+
+// consume handles basic.consume.
+func (ch *channel) consume(m *wire.BasicConsume) error {
+	if m.Queue == replyQueue {
+		return ch.consumeReplies(m)
+	}
+	name, err := ch.queueName(m.Queue)
+	if err != nil {
+		return err
+	}
+	if ch.hasConsumer(m.ConsumerTag) {
+		return tagInUse(m.ConsumerTag)
+	}
+	priority, err := ch.priority(name, m.Arguments)
+	if err != nil {
+		return err
+	}
+	k := &consumer{channel: ch, announced: m.NoWait}
+	k.Consumer = queue.Consumer{
+		Sink: k, Tag: m.ConsumerTag, NoAck: m.NoAck, Exclusive: m.Exclusive, Prefetch: ch.prefetch, Priority: priority,
+	}
+	if k.Tag == "" {
+		k.Tag = consumerTag()
+	}
+	c := ch.conn
+	c.mu.Lock()
+	ch.consumers[k.Tag] = k
+	c.mu.Unlock()
+	err = c.host.Consume(c, name, &k.Consumer)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		delete(ch.consumers, k.Tag)
+		return err
+	}
+	k.announce()
+	c.wakeWriter()
+	return nil
+}
+
+func (ch *channel) hasConsumer(tag string) bool {
+	ch.conn.mu.Lock()
+	defer ch.conn.mu.Unlock()
+	return ch.consumers[tag] != nil
+}
+
+func tagInUse(tag string) error {
+	return wire.Errorf(wire.NotAllowed, "attempt to reuse consumer tag '%s'", tag)
+}
+
+// consumerTag makes a tag as RabbitMQ's are.
+func consumerTag() string { return "amq.ctag-" + random() }
+
+// random is 16 random bytes as text.
+func random() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// priority reads the argument x-priority.
+func (ch *channel) priority(queue string, arguments wire.Table) (int, error) {
+	v, has := arguments.Get("x-priority")
+	if !has {
+		return 0, nil
+	}
+	switch v := v.(type) {
+	case int8:
+		return int(v), nil
+	case uint8:
+		return int(v), nil
+	case int16:
+		return int(v), nil
+	case uint16:
+		return int(v), nil
+	case int32:
+		return int(v), nil
+	case uint32:
+		return int(v), nil
+	case int64:
+		return int(v), nil
+	}
+	return 0, wire.Errorf(wire.PreconditionFailed, "invalid arg 'x-priority' for queue '%s' in vhost '%s': \"expected integer, got %s\"",
+		queue, ch.conn.host.Name(), wire.TypeName(v))
+}
+
+// announce sends consume-ok, which the client must see before the first delivery.
+// With conn.mu held.
+func (k *consumer) announce() {
+	if !k.announced {
+		k.announced = true
+		k.channel.conn.out.method(k.channel.number, &wire.BasicConsumeOk{ConsumerTag: k.Tag})
+	}
+}
+
+// Deliver writes a delivery, or refuses it while the client has enough to read.
+func (k *consumer) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
+	properties := d.Message.Delivered(d.Counts)
+	ch := k.channel
+	c := ch.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch.closed || c.dead {
+		return false
+	}
+	if c.out.size >= deliverLimit {
+		k.from = d.Queue
+		c.stalled = append(c.stalled, k)
+		return false
+	}
+	k.announce()
+	m := wire.BasicDeliver{
+		ConsumerTag: k.Tag, DeliveryTag: ch.tag(d, k.NoAck), Redelivered: d.Redelivered,
+		Exchange: d.Message.Exchange, RoutingKey: d.Message.Keys[0],
+	}
+	b, mark := wire.BeginMethod(c.out.begin(), ch.number)
+	c.out.end(wire.EndMethod(m.AppendTo(b), mark))
+	c.out.content(ch.number, c.frameMax, properties, d.Message)
+	c.wakeWriter()
+	return true
+}
+
+// tag gives a delivery its tag, and remembers it if it is to be acknowledged. With
+// conn.mu held.
+func (ch *channel) tag(d queue.Delivery, noAck bool) uint64 {
+	tag := ch.nextTag
+	ch.nextTag++
+	if !noAck {
+		ch.unacked.add(unacked{tag: tag, queue: d.Queue, entry: d.Entry})
+	}
+	return tag
+}
+
+// resume asks for deliveries again. Only the writer calls it, so that what it has
+// refused and what it asks for keep pace with what it writes.
+func (k *consumer) resume() { k.from.Resume(&k.Consumer) }
+
+// QueueGone tells the client that the queue was deleted.
+func (k *consumer) QueueGone(*queue.Consumer) {
+	ch := k.channel
+	c := ch.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch.closed || ch.consumers[k.Tag] != k {
+		return
+	}
+	k.announce()
+	delete(ch.consumers, k.Tag)
+	if c.can("consumer_cancel_notify") {
+		c.out.method(ch.number, &wire.BasicCancel{ConsumerTag: k.Tag, NoWait: true})
+	}
+	c.wakeWriter()
+}
+
+// cancel handles basic.cancel. There need not be such a consumer.
+func (ch *channel) cancel(m *wire.BasicCancel) error {
+	c := ch.conn
+	c.mu.Lock()
+	k := ch.consumers[m.ConsumerTag]
+	delete(ch.consumers, m.ConsumerTag)
+	c.mu.Unlock()
+	switch {
+	case k != nil:
+		c.host.Cancel(&k.Consumer)
+	case ch.reply != nil && ch.reply.tag == m.ConsumerTag:
+		ch.dropReply()
+	}
+	if !m.NoWait {
+		ch.send(&wire.BasicCancelOk{ConsumerTag: m.ConsumerTag})
+	}
+	return nil
+}
+
+// qos handles basic.qos. The limit is that of each consumer to come; global is
+// taken for that too, as RabbitMQ 4.3 does unless told otherwise.
+func (ch *channel) qos(m *wire.BasicQos) error {
+	if m.PrefetchSize != 0 {
+		return wire.Errorf(wire.NotImplemented, "prefetch_size!=0 (%d)", m.PrefetchSize)
+	}
+	ch.prefetch = int(m.PrefetchCount)
+	ch.send(&wire.BasicQosOk{})
+	return nil
+}
+
+// get handles basic.get.
+func (ch *channel) get(m *wire.BasicGet) error {
+	name, err := ch.queueName(m.Queue)
+	if err != nil {
+		return err
+	}
+	c := ch.conn
+	d, found, err := c.host.Get(c, name, m.NoAck)
+	if err != nil {
+		return err
+	}
+	if !found {
+		ch.send(&wire.BasicGetEmpty{})
+		return nil
+	}
+	properties := d.Message.Delivered(d.Counts)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out.method(ch.number, &wire.BasicGetOk{
+		DeliveryTag: ch.tag(d, m.NoAck), Redelivered: d.Redelivered,
+		Exchange: d.Message.Exchange, RoutingKey: d.Message.Keys[0], MessageCount: uint32(d.Remaining),
+	})
+	c.out.content(ch.number, c.frameMax, properties, d.Message)
+	c.wakeWriter()
+	c.awaitRoom()
+	return nil
+}

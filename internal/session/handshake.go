@@ -1,0 +1,252 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// What is offered in connection.tune: RabbitMQ's defaults.
+const (
+	channelMax = 2047
+	frameMax   = 131072
+	heartbeat  = 60 // seconds
+)
+
+// Version is the version of RabbitMQ that the broker behaves as. It is told to
+// clients as the server's version, because some of them look there to find out what
+// a server can do.
+const Version = "4.3.0"
+
+// errRefused ends a connection that gets no answer, or had its answer.
+var errRefused = errors.New("refused")
+
+// handshake brings a connection from the protocol header to connection.open-ok.
+//
+// Where RabbitMQ waits three seconds and then cuts a client that fails before
+// tune-ok, this cuts at once.
+func (c *conn) handshake() error {
+	header, err := c.frames.ProtocolHeader()
+	switch {
+	case errors.Is(err, io.EOF):
+		c.log.Debug("connection closed before it began")
+		return errRefused
+	case err != nil:
+		return err
+	case string(header[:]) != wire.ProtocolHeader && string(header[:]) != protocolHeader09:
+		c.log.Warn("connection refused: it does not begin with the header of AMQP 0-9-1", "header", fmt.Sprintf("%q", header))
+		return c.refuseVersion()
+	}
+	start := &wire.ConnectionStart{
+		VersionMajor: 0, VersionMinor: 9,
+		ServerProperties: serverProperties(), Mechanisms: "AMQPLAIN PLAIN", Locales: "en_US",
+	}
+	c.reply(0, start)
+	startOk, err := await[*wire.ConnectionStartOk](c)
+	if err != nil {
+		return c.refuse("starting", err)
+	}
+	if v, ok := startOk.ClientProperties.Get("capabilities"); ok {
+		c.capabilities, _ = v.(wire.Table)
+	}
+	if err := c.authenticate(startOk); err != nil {
+		return err
+	}
+	c.reply(0, &wire.ConnectionTune{ChannelMax: channelMax, FrameMax: frameMax, Heartbeat: heartbeat})
+	tuneOk, err := await[*wire.ConnectionTuneOk](c)
+	if err != nil {
+		return c.refuse("tuning", err)
+	}
+	if err := c.tune(tuneOk); err != nil {
+		return err
+	}
+	open, err := await[*wire.ConnectionOpen](c)
+	if err != nil {
+		return err
+	}
+	if c.host = c.server.options.Host(open.VirtualHost); c.host == nil {
+		return by(open.ID(), wire.Errorf(wire.NotAllowed, "vhost %s not found", open.VirtualHost))
+	}
+	c.reply(0, &wire.ConnectionOpenOk{})
+	return nil
+}
+
+// protocolHeader09 is the header of AMQP 0-9, which RabbitMQ takes for 0-9-1 too.
+const protocolHeader09 = "AMQP\x01\x01\x00\x09"
+
+// refuseVersion answers a protocol header with the one that is expected, as section
+// 4.2.2 of AMQP 0-9-1 says.
+func (c *conn) refuseVersion() error {
+	c.mu.Lock()
+	c.out.end(append(c.out.begin(), wire.ProtocolHeader...))
+	c.wakeWriter()
+	c.mu.Unlock()
+	return errRefused
+}
+
+// refuse logs why a handshake has failed.
+func (c *conn) refuse(state string, err error) error {
+	var e *wire.Exception
+	if !errors.As(err, &e) || e.Code == wire.ConnectionForced {
+		return err
+	}
+	c.log.Warn("connection refused: handshake failed", "state", state, "error", err)
+	return errRefused
+}
+
+// await reads frames until a method arrives, which must be an M.
+func await[M wire.Method](c *conn) (M, error) {
+	var none M
+	for {
+		f, err := c.frames.Next()
+		if err != nil {
+			return none, err
+		}
+		if f.Channel != 0 {
+			return none, f.Unexpected()
+		}
+		m, err := c.connectionMethod(f)
+		if err != nil {
+			return none, err
+		}
+		switch m := m.(type) {
+		case nil:
+		case M:
+			return m, nil
+		case *wire.ConnectionClose:
+			return none, errClosed
+		default:
+			return none, by(m.ID(), wire.Errorf(wire.ChannelError, "unexpected method in connection state %s", waiting(none)))
+		}
+	}
+}
+
+// waiting is RabbitMQ's name for the state in which a method is awaited.
+func waiting(m wire.Method) string {
+	switch m.(type) {
+	case *wire.ConnectionStartOk:
+		return "starting"
+	case *wire.ConnectionTuneOk:
+		return "tuning"
+	}
+	return "opening"
+}
+
+// authenticate checks the client's credentials. Whatever is wrong with them, the
+// client is told no more than RabbitMQ tells.
+func (c *conn) authenticate(m *wire.ConnectionStartOk) error {
+	var user, password string
+	var err error
+	switch m.Mechanism {
+	case "PLAIN":
+		user, password, err = plain(m.Response)
+	case "AMQPLAIN":
+		user, password, err = amqplain(m.Response)
+	default:
+		err = fmt.Errorf("unknown authentication mechanism '%s'", m.Mechanism)
+	}
+	if err != nil {
+		c.log.Warn("connection refused: bad credentials", "error", err)
+		return errRefused
+	}
+	reason := ""
+	switch {
+	case !c.server.allowed(user, password):
+		reason = "no such user, or not the user's password"
+	case user == loopbackOnly && !isLoopback(c.net.RemoteAddr()):
+		reason = "this user may connect from this machine only"
+	default:
+		c.user = user
+		return nil
+	}
+	c.log.Warn("connection refused: login failed", "user", user, "mechanism", m.Mechanism, "reason", reason)
+	if !c.can("authentication_failure_close") {
+		return errRefused
+	}
+	return wire.Errorf(wire.AccessRefused, "Login was refused using authentication mechanism %s. For details see the broker logfile.", m.Mechanism)
+}
+
+// plain reads the response of the PLAIN mechanism (RFC 4616).
+func plain(response string) (user, password string, err error) {
+	parts := strings.Split(response, "\x00")
+	if len(parts) != 3 {
+		return "", "", errors.New("malformed response to PLAIN")
+	}
+	return parts[1], parts[2], nil
+}
+
+// amqplain reads the response of AMQPLAIN: the content of a field table.
+func amqplain(response string) (user, password string, err error) {
+	t, err := wire.ParseTable([]byte(response))
+	if err != nil {
+		return "", "", fmt.Errorf("malformed response to AMQPLAIN: %w", err)
+	}
+	login, _ := t.Get("LOGIN")
+	secret, _ := t.Get("PASSWORD")
+	user, haveUser := login.(string)
+	password, havePassword := secret.(string)
+	if !haveUser || !havePassword {
+		return "", "", errors.New("AMQPLAIN without LOGIN or PASSWORD")
+	}
+	return user, password, nil
+}
+
+// tune takes over what the client has chosen, within what was offered.
+func (c *conn) tune(m *wire.ConnectionTuneOk) error {
+	for _, v := range []struct {
+		name                 string
+		chosen, least, offer uint32
+	}{
+		{"frame_max", m.FrameMax, wire.FrameMinSize, frameMax},
+		{"channel_max", uint32(m.ChannelMax), 1, channelMax},
+	} {
+		bound, which, than := v.offer, "maximum", "higher"
+		switch {
+		case v.chosen != 0 && v.chosen < v.least:
+			bound, which, than = v.least, "minimum", "lower"
+		case v.chosen != 0 && v.chosen <= v.offer:
+			continue
+		}
+		detail := ""
+		if v.name == "channel_max" && v.chosen == 0 {
+			detail = " (no limit)"
+		}
+		return by(wire.IDConnectionTune, wire.Errorf(wire.NotAllowed, "negotiated %s = %d%s is %s than the %s allowed value (%d)",
+			v.name, v.chosen, detail, than, which, bound))
+	}
+	c.channelMax = int(m.ChannelMax)
+	c.frameMax = m.FrameMax
+	c.frames.SetFrameMax(m.FrameMax)
+	c.mu.Lock()
+	c.heartbeat = time.Duration(m.Heartbeat) * time.Second
+	c.mu.Unlock()
+	return nil
+}
+
+func serverProperties() wire.Table {
+	capabilities := wire.Table{}
+	for _, name := range []string{
+		"publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify", "connection.blocked",
+		"consumer_priorities", "authentication_failure_close", "per_consumer_qos", "direct_reply_to",
+	} {
+		capabilities = append(capabilities, wire.Field{Name: name, Value: true})
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "localhost"
+	}
+	return wire.Table{
+		{Name: "capabilities", Value: capabilities},
+		{Name: "cluster_name", Value: "dormouse@" + machine},
+		{Name: "information", Value: "Licensed under the Apache License 2.0"},
+		{Name: "platform", Value: runtime.Version()},
+		{Name: "product", Value: "Dormouse"},
+		{Name: "version", Value: Version},
+	}
+}

@@ -1,0 +1,160 @@
+package session
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/store"
+	"github.com/dormousemq/dormouse/internal/vhost"
+	"github.com/dormousemq/dormouse/internal/wire"
+)
+
+// publish handles basic.publish, whose content is complete. The order of the checks
+// is RabbitMQ's.
+func (ch *channel) publish() error {
+	p := &ch.content
+	if p.immediate {
+		return wire.Errorf(wire.NotImplemented, "immediate=true")
+	}
+	if err := p.tooLarge(); err != nil {
+		return err
+	}
+	ch.conn.awaitAlarm()
+	m, err := ch.message(p)
+	if err != nil {
+		if missing := ch.conn.host.CheckPublish(p.exchange); missing != nil {
+			return missing
+		}
+		return err
+	}
+	if ch.transaction != nil {
+		return ch.transaction.publish(ch.conn.host, m, p.mandatory)
+	}
+	var waiter store.Waiter
+	if ch.confirming {
+		ch.published++
+		waiter = ch
+	}
+	outcome, err := ch.route(m, waiter, ch.published)
+	if err != nil || outcome == vhost.Routed {
+		return err
+	}
+	c := ch.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if outcome == vhost.Unroutable && p.mandatory {
+		ch.giveBack(m)
+	}
+	if ch.confirming {
+		ch.resolve(ch.published, outcome != vhost.Refused)
+	}
+	c.wakeWriter()
+	c.awaitRoom()
+	return nil
+}
+
+// message makes a message of the content.
+func (ch *channel) message(p *content) (*message.Message, error) {
+	properties, body := p.bytes[:p.properties:p.properties], p.bytes[p.properties:]
+	if len(properties) >= 2 && binary.BigEndian.Uint16(properties)&(wire.FlagReplyTo|wire.FlagUserID) != 0 {
+		var err error
+		if properties, err = ch.checkSender(properties); err != nil {
+			return nil, err
+		}
+	}
+	return message.New(p.exchange, p.key, properties, body)
+}
+
+// checkSender checks the properties that tell of the sender, and completes them.
+func (ch *channel) checkSender(properties []byte) ([]byte, error) {
+	view, err := wire.ViewProperties(properties)
+	if err != nil {
+		return nil, err
+	}
+	if string(view.ReplyTo) == replyQueue {
+		if properties, err = ch.setReplyTo(properties); err != nil {
+			return nil, err
+		}
+	}
+	if view.Has(wire.FlagUserID) && string(view.UserID) != ch.conn.user {
+		return nil, wire.Errorf(wire.PreconditionFailed, "user_id property set to '%s' but authenticated user was '%s'", view.UserID, ch.conn.user)
+	}
+	return properties, nil
+}
+
+// route publishes m. The waiter is told of it later if, and only if, it is routed.
+func (ch *channel) route(m *message.Message, w store.Waiter, tag uint64) (vhost.Outcome, error) {
+	if m.Exchange == "" && strings.HasPrefix(m.Keys[0], replyPrefix) {
+		if !ch.conn.server.replies.deliver(m) {
+			return vhost.Unroutable, nil
+		}
+		if w != nil {
+			w.Committed(tag, nil)
+		}
+		return vhost.Routed, nil
+	}
+	return ch.conn.host.Publish(m, w, tag)
+}
+
+// giveBack sends basic.return. With conn.mu held.
+func (ch *channel) giveBack(m *message.Message) {
+	c := ch.conn
+	c.out.method(ch.number, &wire.BasicReturn{ReplyCode: wire.NoRoute, ReplyText: "NO_ROUTE", Exchange: m.Exchange, RoutingKey: m.Keys[0]})
+	c.out.content(ch.number, c.frameMax, m.Properties, m)
+}
+
+// Committed confirms a message. It is called by whoever finds it durable.
+func (ch *channel) Committed(tag uint64, err error) {
+	c := ch.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ch.resolve(tag, err == nil)
+	c.wakeWriter()
+}
+
+// resolve records the outcome of a message for its publisher. With conn.mu held.
+func (ch *channel) resolve(tag uint64, ack bool) {
+	if ch.closed {
+		return
+	}
+	ch.confirms.resolve(tag, ack)
+	if !ch.dirty {
+		ch.dirty = true
+		ch.conn.dirty = append(ch.conn.dirty, ch)
+	}
+}
+
+// flushConfirms writes the confirms that were gathered. With conn.mu held.
+func (ch *channel) flushConfirms() {
+	ch.dirty = false
+	if !ch.closed {
+		ch.confirms.flush()
+	}
+}
+
+// emitConfirm writes a confirm. With conn.mu held.
+func (ch *channel) emitConfirm(tag uint64, multiple, ack bool) {
+	o := &ch.conn.out
+	b, mark := wire.BeginMethod(o.begin(), ch.number)
+	if ack {
+		m := wire.BasicAck{DeliveryTag: tag, Multiple: multiple}
+		b = m.AppendTo(b)
+	} else {
+		m := wire.BasicNack{DeliveryTag: tag, Multiple: multiple}
+		b = m.AppendTo(b)
+	}
+	o.end(wire.EndMethod(b, mark))
+}
+
+// selectConfirm puts the channel into confirm mode.
+func (ch *channel) selectConfirm(m *wire.ConfirmSelect) error {
+	if ch.transaction != nil {
+		return wire.Errorf(wire.PreconditionFailed, "cannot switch from tx to confirm mode")
+	}
+	ch.confirming = true
+	if !m.NoWait {
+		ch.send(&wire.ConfirmSelectOk{})
+	}
+	return nil
+}

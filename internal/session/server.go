@@ -1,0 +1,126 @@
+package session
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/vhost"
+)
+
+// Options of a Server.
+type Options struct {
+	// Host returns the virtual host of that name, nil if there is none.
+	Host func(name string) *vhost.Host
+	// Users are the passwords by user name. The user "guest" may connect from
+	// loopback addresses only.
+	Users map[string]string
+	// Logger is told of connections and their errors; nil discards.
+	Logger *slog.Logger
+}
+
+// Server serves AMQP connections.
+type Server struct {
+	options Options
+	log     *slog.Logger
+	replies replies
+	alarm   atomic.Pointer[alarm] // nil if there is none
+
+	mu     sync.Mutex
+	conns  map[*conn]struct{}
+	closed bool
+	served sync.WaitGroup
+}
+
+// ErrClosed is returned by Serve after Shutdown or Close.
+var ErrClosed = errors.New("session: server closed")
+
+// NewServer returns a server without connections.
+func NewServer(o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{options: o, log: o.Logger, conns: map[*conn]struct{}{}}
+}
+
+// Serve serves one connection until it ends, and closes it. All that the peer does
+// wrong it answers itself; the only error is ErrClosed.
+func (s *Server) Serve(nc net.Conn) error {
+	c := newConn(s, nc)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		nc.Close()
+		return ErrClosed
+	}
+	s.conns[c] = struct{}{}
+	s.served.Add(1)
+	s.mu.Unlock()
+	defer s.served.Done()
+	c.serve()
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	return nil
+}
+
+// Shutdown closes all connections with CONNECTION_FORCED and that reason, and waits
+// until they have ended. When ctx ends first it cuts those that are left.
+func (s *Server) Shutdown(ctx context.Context, reason string) error {
+	for _, c := range s.stop() {
+		c.interrupt(reason)
+	}
+	finish := context.AfterFunc(ctx, s.cut)
+	s.served.Wait()
+	if !finish() {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Close cuts all connections and waits until they have ended.
+func (s *Server) Close() {
+	s.stop()
+	s.cut()
+	s.served.Wait()
+}
+
+// stop refuses new connections and returns those that are there.
+func (s *Server) stop() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	conns := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+func (s *Server) cut() {
+	for _, c := range s.stop() {
+		c.cut()
+	}
+}
+
+// allowed tells whether the password is the user's.
+func (s *Server) allowed(user, password string) bool {
+	want, known := s.options.Users[user]
+	return known && subtle.ConstantTimeCompare([]byte(password), []byte(want)) == 1
+}
+
+// loopbackOnly is the user that RabbitMQ makes at first, with a password that is no
+// secret. Source: https://www.rabbitmq.com/docs/access-control#loopback-users.
+const loopbackOnly = "guest"
+
+func isLoopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return !ok || tcp.IP.IsLoopback()
+}
+
+const handshakeTimeout = 10 * time.Second
