@@ -1,0 +1,85 @@
+package interop
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/rabbittest"
+)
+
+// client is a client library of another language with its programs.
+type client struct {
+	name   string
+	folder string
+	// command is what runs the programs in folder; it skips the test where the library is not installed.
+	command func(t *testing.T) []string
+}
+
+var clients = []client{
+	{name: "amqplib", folder: "node", command: node},
+	{name: "pika", folder: "python", command: python},
+}
+
+func node(t *testing.T) []string {
+	t.Helper()
+	path, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("needs Node.js")
+	}
+	if _, err := os.Stat(filepath.Join("node", "node_modules", "amqplib")); err != nil {
+		t.Skip("needs amqplib: npm ci --prefix internal/interop/node")
+	}
+	return []string{path, "--test", "--test-reporter=spec"}
+}
+
+func python(t *testing.T) []string {
+	t.Helper()
+	for _, path := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(t.Context(), path, "-c", "import pika").Run() == nil {
+			return []string{path, "-B", "-m", "unittest", "-v"}
+		}
+	}
+	t.Skip("needs Python with pika: apt install python3-pika, or pip install pika")
+	return nil
+}
+
+// ran is how the runners say how many tests there were.
+var ran = regexp.MustCompile(`(?m)^(ℹ tests|Ran) [1-9][0-9]*`)
+
+// run runs the programs of every client, each against a broker of its own.
+func run(t *testing.T, broker func(t *testing.T) (url string)) {
+	t.Helper()
+	for _, c := range clients {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			command := c.command(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+			cmd.Dir = c.folder
+			cmd.Env = append(os.Environ(), "AMQP_URL="+broker(t))
+			if !testing.Short() {
+				cmd.Env = append(cmd.Env, "SLOW=1")
+			}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if !ran.Match(out) {
+				t.Fatalf("no test has run:\n%s", out)
+			}
+		})
+	}
+}
+
+func TestRabbitMQ(t *testing.T) {
+	rabbittest.Each(t, func(t *testing.T, b rabbittest.Broker) {
+		t.Parallel()
+		run(t, func(t *testing.T) string { return b.Vhost(t) })
+	})
+}
