@@ -2,6 +2,8 @@ package interop
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dormousemq/dormouse/broker"
 	"github.com/dormousemq/dormouse/internal/rabbittest"
 )
 
@@ -52,7 +55,7 @@ func python(t *testing.T) []string {
 var ran = regexp.MustCompile(`(?m)^(ℹ tests|Ran) [1-9][0-9]*`)
 
 // run runs the programs of every client, each against a broker of its own.
-func run(t *testing.T, broker func(t *testing.T) (url string)) {
+func run(t *testing.T, start func(t *testing.T) (url string)) {
 	t.Helper()
 	for _, c := range clients {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,7 +65,7 @@ func run(t *testing.T, broker func(t *testing.T) (url string)) {
 			defer cancel()
 			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 			cmd.Dir = c.folder
-			cmd.Env = append(os.Environ(), "AMQP_URL="+broker(t))
+			cmd.Env = append(os.Environ(), "AMQP_URL="+start(t))
 			if !testing.Short() {
 				cmd.Env = append(cmd.Env, "SLOW=1")
 			}
@@ -75,6 +78,33 @@ func run(t *testing.T, broker func(t *testing.T) (url string)) {
 			}
 		})
 	}
+}
+
+func TestEmbedded(t *testing.T) {
+	run(t, embedded)
+}
+
+func embedded(t *testing.T) string {
+	t.Helper()
+	b, err := broker.New(broker.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- b.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; !errors.Is(err, broker.ErrClosed) {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return "amqp://guest:guest@" + listener.Addr().String() + "/"
 }
 
 func TestRabbitMQ(t *testing.T) {

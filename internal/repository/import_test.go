@@ -44,6 +44,11 @@ var direction = []struct {
 		because:  "a connection reaches storage only through its virtual host",
 	},
 	{
+		packages: "broker",
+		ours:     "internal/clock internal/session internal/store internal/vhost",
+		because:  "the broker only puts its parts together",
+	},
+	{
 		packages: ".",
 		ours:     "internal/ladder internal/retry internal/xdeath",
 		others:   "github.com/rabbitmq/amqp091-go",
