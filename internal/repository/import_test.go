@@ -40,8 +40,8 @@ var direction = []struct {
 	},
 	{
 		packages: "internal/session",
-		ours:     "internal/clock internal/message internal/queue internal/vhost internal/wire internal/xdeath",
-		because:  "a connection reaches storage only through its virtual host",
+		ours:     "internal/clock internal/message internal/queue internal/store internal/vhost internal/wire internal/xdeath",
+		because:  "a connection knows its virtual host, and not the broker that listens for it",
 	},
 	{
 		packages: "broker",
