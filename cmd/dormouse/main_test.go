@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,7 +22,15 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Setup: func(env *testscript.Env) error {
+			env.Values[running] = &servers{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"serve": serve,
+			"stop":  stop,
+		},
 	})
 }
 
@@ -28,16 +41,63 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	err = ts.Exec(args[1], args[2:]...)
-	got := 0
-	if err != nil {
-		failed, ok := err.(*exec.ExitError)
-		if !ok {
-			ts.Fatalf("%v", err)
-		}
-		got = failed.ExitCode()
-	}
-	if got != want {
+	if got := code(ts, ts.Exec(args[1], args[2:]...)); got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func code(ts *testscript.TestScript, err error) int {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return failed.ExitCode()
+	}
+	ts.Check(err)
+	return 0
+}
+
+// running is the key of a script's *servers.
+const running = "running"
+
+// servers are the brokers that a script has started and not stopped.
+type servers struct{ running []*exec.Cmd }
+
+// serve starts a broker on a free port, waits until it is ready, and puts its address into DORMOUSE_URL and ADDRESS:
+// serve [FLAG...].
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: serve [FLAG...]")
+	}
+	cmd := exec.Command("dormouse", append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, args...)...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "HOME="+ts.MkAbs("home"), "XDG_DATA_HOME=")
+	cmd.Stderr = ts.Stderr()
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		ts.Fatalf("the broker did not become ready: %v: %v", err, cmd.Wait())
+	}
+	var ready struct{ URL, Address string }
+	ts.Check(json.Unmarshal(line, &ready))
+	ts.Setenv("DORMOUSE_URL", ready.URL)
+	ts.Setenv("ADDRESS", ready.Address)
+	s := ts.Value(running).(*servers)
+	s.running = append(s.running, cmd)
+}
+
+// stop sends a signal to the broker that was started last and waits for its end, which must be in order: stop INT|TERM|KILL.
+func stop(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(running).(*servers)
+	if neg || len(args) != 1 || len(s.running) == 0 {
+		ts.Fatalf("usage, after serve: stop INT|TERM|KILL")
+	}
+	signal := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[args[0]]
+	last := len(s.running) - 1
+	ts.Check(s.running[last].Process.Signal(signal))
+	got := code(ts, s.running[last].Wait())
+	s.running = s.running[:last]
+	if signal != syscall.SIGKILL && got != 0 {
+		ts.Fatalf("exit code %d after SIG%s, want 0", got, args[0])
 	}
 }

@@ -60,6 +60,7 @@ not let us in, 130 interrupted.`,
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
+		newServe(env),
 		newDemo(env),
 		newDeclare(env),
 		newPublish(env),

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dormousemq/dormouse/broker"
+	"github.com/dormousemq/dormouse/internal/store"
+)
+
+const defaultListen = "127.0.0.1:5672"
+
+func newServe(env Environment) *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a broker that any AMQP 0-9-1 client can use",
+		Long: `Serve runs a broker that behaves as RabbitMQ does, on this machine. It says when it is
+ready. An interrupt or a termination signal ends it in order: clients are told, and
+everything that was confirmed is on disk. A second signal ends it at once, and nothing
+that was confirmed is lost by that either.
+
+Messages are kept in the folder of --data, by default
+  $XDG_DATA_HOME/dormouse, else ~/.local/share/dormouse   on Linux and other Unix
+  ~/Library/Application Support/dormouse                  on macOS
+  %LocalAppData%\dormouse                                 on Windows
+or, with --memory, nowhere: they are gone when the broker ends.
+
+The user is guest with the password guest, from this machine only, as with RabbitMQ.`,
+		Example: `  dormouse serve
+  dormouse serve --data /var/lib/dormouse --listen 127.0.0.1:5673
+  dormouse serve --memory --listen 127.0.0.1:0 --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.serve(cmd.Context(), env) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.listen, "listen", defaultListen, "the address to listen on; port 0 takes a free one")
+	flags.StringVar(&o.data, "data", "", "the folder for messages and definitions, made when missing")
+	flags.BoolVar(&o.memory, "memory", false, "keep everything in memory only")
+	flags.DurationVar(&o.grace, "grace", 10*time.Second, "how long an orderly end may take")
+	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	flags.BoolVar(&o.json, "json", false, "say that it is ready as JSON")
+	return cmd
+}
+
+type serveOptions struct {
+	listen, data        string
+	memory              bool
+	grace               time.Duration
+	logLevel, logFormat string
+	json                bool
+}
+
+func (o serveOptions) serve(ctx context.Context, env Environment) error {
+	logger, err := newLogger(env, o.logLevel, o.logFormat)
+	if err != nil {
+		return err
+	}
+	dir, err := o.folder(env)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(ctx, o.listen)
+	if err != nil {
+		return err
+	}
+	if beyondLoopback(listener.Addr()) {
+		logger.Warn("listening beyond this machine: traffic is not encrypted, and guest may log in from this machine only",
+			"address", listener.Addr().String())
+	}
+	b, err := broker.New(broker.Options{Dir: dir, Logger: logger})
+	if err != nil {
+		listener.Close()
+		return explainFolder(err, dir)
+	}
+	served := make(chan error, 1)
+	go func() { served <- b.Serve(listener) }()
+	if err := o.sayReady(env, listener.Addr(), dir); err != nil {
+		return errors.Join(err, b.Close())
+	}
+
+	select {
+	case err := <-served:
+		return errors.Join(err, b.Close())
+	case <-ctx.Done():
+	}
+	logger.Info("shutting down")
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.grace)
+	defer cancel()
+	if err := b.Shutdown(bounded); err != nil {
+		logger.Warn("clients did not leave in time", "error", err)
+		return b.Close()
+	}
+	return nil
+}
+
+// folder is where messages are kept; empty means in memory.
+func (o serveOptions) folder(env Environment) (string, error) {
+	switch {
+	case o.memory && o.data != "":
+		return "", usagef("either --data or --memory")
+	case o.memory:
+		return "", nil
+	case o.data != "":
+		return o.data, nil
+	}
+	return defaultFolder(runtime.GOOS, env.Getenv)
+}
+
+func defaultFolder(system string, getenv func(string) string) (string, error) {
+	base := ""
+	switch home := getenv("HOME"); {
+	case getenv("XDG_DATA_HOME") != "" && system != "windows":
+		base = getenv("XDG_DATA_HOME")
+	case system == "windows":
+		base = getenv("LocalAppData")
+	case home == "":
+	case system == "darwin":
+		base = filepath.Join(home, "Library", "Application Support")
+	default:
+		base = filepath.Join(home, ".local", "share")
+	}
+	if base == "" {
+		return "", usagef("there is no home folder to keep messages in; name a folder by --data, or use --memory")
+	}
+	return filepath.Join(base, "dormouse"), nil
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	switch {
+	case err == nil:
+		return listener, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, hint(fmt.Errorf("the address %s is in use, perhaps by a RabbitMQ or another dormouse", address),
+			"Choose another by --listen, such as --listen 127.0.0.1:5673, or --listen 127.0.0.1:0 for any free port.")
+	case errors.Is(err, fs.ErrPermission):
+		return nil, hint(fmt.Errorf("this user may not listen on %s", address), "Choose a port above 1023 by --listen.")
+	}
+	return nil, hint(usagef("cannot listen on %q: %w", address, err), "--listen takes HOST:PORT, such as 127.0.0.1:5672.")
+}
+
+func beyondLoopback(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && !tcp.IP.IsLoopback()
+}
+
+// explainFolder says what to do about a data folder that cannot be opened.
+func explainFolder(err error, dir string) error {
+	switch {
+	case errors.Is(err, store.ErrInUse):
+		return hint(fmt.Errorf("the data folder %s is in use by another dormouse", dir),
+			"End that one, or choose another folder by --data.")
+	case errors.Is(err, fs.ErrPermission):
+		return hint(fmt.Errorf("this user may not write the data folder %s", dir), "Choose another folder by --data.")
+	}
+	return err
+}
+
+// ready is what `dormouse serve --json` prints once clients can connect.
+type ready struct {
+	Address string `json:"address"`
+	URL     string `json:"url"`
+	Data    string `json:"data,omitempty"` // empty: in memory
+}
+
+func (o serveOptions) sayReady(env Environment, address net.Addr, dir string) error {
+	if o.json {
+		return printJSON(env.Stdout, ready{Address: address.String(), URL: "amqp://" + address.String() + "/", Data: dir})
+	}
+	where := "data in " + dir
+	if dir == "" {
+		where = "data in memory only"
+	}
+	_, err := fmt.Fprintf(env.Stdout, "dormouse is ready: AMQP 0-9-1 on %s, %s\n", address, where)
+	return err
+}
+
+func newLogger(env Environment, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, usagef("--log-level %q is not debug, info, warn or error", level)
+	}
+	options := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(env.Stderr, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(env.Stderr, options)), nil
+	}
+	return nil, usagef("--log-format %q is neither text nor json", format)
+}
