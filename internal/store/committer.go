@@ -20,6 +20,7 @@ type committer struct {
 	last    *queueState   // the one touched last
 	spare   *group        // for the next open group
 	loose   bool          // something is written and not synced, under SyncInterval
+	doubt   bool          // records that were written may be gone, since they were not synced when the engine failed
 }
 
 // commitLoop is the committer's goroutine.
@@ -130,6 +131,9 @@ func tell(waiters []waiting, err error) {
 func (s *Store) retry(g *group, cause error) error {
 	s.logger.Error("cannot write, will try again", "folder", s.dir, "err", cause)
 	err := s.setFailure(cause)
+	if s.onFailure != nil {
+		s.onFailure(err)
+	}
 	tell(g.waiters, err)
 	g.waiters = g.waiters[:0]
 	wait := s.timing.retry
@@ -154,7 +158,10 @@ func (s *Store) retry(g *group, cause error) error {
 		}
 	}
 	s.logger.Info("can write again", "folder", s.dir)
-	s.setFailure(nil)
+	_ = s.setFailure(nil)
+	if s.onFailure != nil {
+		s.onFailure(nil)
+	}
 	s.mu.Lock()
 	if s.open.live > 0 || len(s.open.delivered) > 0 {
 		s.open.urgency = urgencyNow
@@ -208,12 +215,13 @@ func (s *Store) restart(cause error) error {
 	if err != nil {
 		return err
 	}
-	if err := s.load(e); err != nil {
+	if err := s.load(e, s.states.byID); err != nil {
 		return errors.Join(err, e.close())
 	}
 	s.engine.Lock()
 	s.engine.current, s.engine.err = e, nil
 	s.engine.Unlock()
+	s.committer.doubt = s.sync != SyncAlways
 	return nil
 }
 

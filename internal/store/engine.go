@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -25,7 +26,7 @@ type engineOptions struct {
 	onFail func() // a write failed; called once at most, must not block
 }
 
-// openEngine opens Pebble in dir. An error that is not about the content of the folder does not wrap ErrDamaged.
+// openEngine opens Pebble in dir. The error wraps ErrDamaged when it is the content of the folder that is wrong.
 func openEngine(dir string, o engineOptions) (*engine, error) {
 	e := &engine{guard: &guardFS{FS: o.fs, onFail: o.onFail}}
 	db, err := pebble.Open(dir, e.pebbleOptions(o))
@@ -34,6 +35,9 @@ func openEngine(dir string, o engineOptions) (*engine, error) {
 			_ = db.Close()
 		}
 		return nil, failure
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if err != nil {
 		return nil, readError(err)

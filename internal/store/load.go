@@ -8,8 +8,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// load takes over from e what the committer and the readers need to know: the number of the last group, and the counters.
-func (s *Store) load(e *engine) error {
+// load takes over from e what the committer and the readers need to know: the number of the last group, and the counters. before is what
+// they knew until now, in a process that goes on after a failure, or nil.
+func (s *Store) load(e *engine, before map[QueueID]*queueState) error {
 	written, err := e.lastGroup()
 	if err != nil {
 		return err
@@ -30,11 +31,30 @@ func (s *Store) load(e *engine) error {
 	if err != nil {
 		return err
 	}
-	err = e.each([]byte{spaceTransient}, func(key, value []byte) error {
+	if err := e.loadTransient(byID, before); err != nil {
+		return err
+	}
+	s.committer.written = written
+	s.committer.touched, s.committer.last = nil, nil
+	s.states.Lock()
+	s.states.byID = byID
+	s.states.Unlock()
+	return nil
+}
+
+// loadTransient takes over the transient records. They were not synced: some may be missing, and some may be back that had been
+// removed. The latter are removed again.
+func (e *engine) loadTransient(byID, before map[QueueID]*queueState) error {
+	back := e.db.NewBatch()
+	defer back.Close()
+	err := e.each([]byte{spaceTransient}, func(key, value []byte) error {
 		if len(key) != recordKeyLen {
 			return fmt.Errorf("record key of %d bytes: %w", len(key), ErrDamaged)
 		}
 		q, seq, part := splitRecordKey(key)
+		if old := before[q]; old == nil || !old.transient.has(seq) {
+			return back.Delete(key, nil)
+		}
 		st := byID[q]
 		if st == nil {
 			st = &queueState{id: q}
@@ -48,15 +68,13 @@ func (s *Store) load(e *engine) error {
 		st.transient.add(seq)
 		return nil
 	})
-	if err != nil {
+	if err != nil || back.Empty() {
 		return err
 	}
-	s.committer.written = written
-	s.committer.touched, s.committer.last = nil, nil
-	s.states.Lock()
-	s.states.byID = byID
-	s.states.Unlock()
-	return nil
+	if err := e.db.Apply(back, pebble.NoSync); err != nil {
+		return err
+	}
+	return e.guard.failure()
 }
 
 func (e *engine) lastGroup() (uint64, error) {

@@ -38,6 +38,10 @@ type Options struct {
 	FS     vfs.FS       // where the data folder is; nil is the operating system's file system
 	Logger *slog.Logger // nil discards
 	Sync   SyncPolicy
+
+	// OnFailure, if not nil, is called when Err changes, with what it returns from then on: an error when the store has become unable
+	// to write, nil when it can write again. It is called in the committer's goroutine and must not block.
+	OnFailure func(err error)
 }
 
 // Store keeps records and definitions. Its methods are safe for concurrent use.
@@ -62,8 +66,9 @@ type Store struct {
 	stop chan struct{} // closed by Close
 	done chan struct{} // closed when the committer has ended
 
-	failure  atomic.Pointer[error] // see Err
-	closeErr error                 // set before done is closed
+	failure   atomic.Pointer[error] // see Err
+	onFailure func(error)
+	closeErr  error // set before done is closed
 
 	states struct {
 		sync.RWMutex // held by the committer for changes only
@@ -112,7 +117,7 @@ func openStore(dir string, o Options, t timing, memory bool) (*Store, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
-		dir: dir, files: o.FS, logger: o.Logger, sync: o.Sync, memory: memory, timing: t,
+		dir: dir, files: o.FS, logger: o.Logger, sync: o.Sync, memory: memory, timing: t, onFailure: o.OnFailure,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.txs.New = func() any { return &Tx{s: s} }
@@ -126,7 +131,7 @@ func openStore(dir string, o Options, t timing, memory bool) (*Store, error) {
 	e, err := s.openEngine()
 	if err == nil {
 		if err = e.dropTransient(); err == nil {
-			err = s.load(e)
+			err = s.load(e, nil)
 		}
 		if err != nil {
 			err = errors.Join(err, e.close())
@@ -172,13 +177,15 @@ func (s *Store) Err() error {
 	return nil
 }
 
+// setFailure sets what Err returns, and returns it; a nil cause is the end of the failure.
 func (s *Store) setFailure(cause error) error {
+	var err error
 	if cause == nil {
 		s.failure.Store(nil)
-		return nil
+	} else {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, cause)
+		s.failure.Store(&err)
 	}
-	err := fmt.Errorf("%w: %w", ErrUnavailable, cause)
-	s.failure.Store(&err)
 	return err
 }
 

@@ -209,8 +209,12 @@ func (w *batchWriter) remove(o *op) error {
 		return nil
 	}
 	w.findSpace(st, o)
+	if o.space == spaceTransient && !st.transient.has(o.seq) {
+		o.kind = opNone // lost when the disk failed
+		return nil
+	}
 	key := w.recordKey(o.space, o.q, o.seq, partRecord)
-	if !o.known {
+	if !o.known || w.s.committer.doubt {
 		size, err := w.sizeOf(key)
 		if errors.Is(err, pebble.ErrNotFound) {
 			o.kind = opNone
@@ -278,6 +282,19 @@ func (w *batchWriter) drop(o *op) {
 	st.next, st.transient, st.dropped = tally{}, seqSet{}, true
 }
 
+// dropMarksBelow drops the marks of sequence numbers below head. There are no records, but some marks may be left of records that
+// vanished, or that were set after the removal.
+func (w *batchWriter) dropMarksBelow(st *queueState, space byte, head uint64) {
+	marks := st.next.marksOf(space)
+	if marks.empty() || marks.lo >= head {
+		return
+	}
+	w.deleteSpan(space, st.id, span{marks.lo, min(marks.hi, head)})
+	if marks.lo = head; marks.empty() {
+		*marks = span{}
+	}
+}
+
 // counters finishes a queue: it drops marks that were left behind, and writes the counters if they changed.
 func (w *batchWriter) counters(st *queueState) {
 	key := appendCounterKey(w.key[:0], st.id)
@@ -288,19 +305,13 @@ func (w *batchWriter) counters(st *queueState) {
 		}
 		return
 	}
-	for _, space := range [...]byte{spaceDurable, spaceTransient} {
-		// An empty queue has no marks, but some may be left of records that vanished.
-		if n, _ := st.next.of(space); *n == 0 {
-			if marks := st.next.marksOf(space); !marks.empty() {
-				w.deleteSpan(space, st.id, *marks)
-				*marks = span{}
-			}
-		}
-	}
 	if st.next.Messages == 0 {
 		st.next.head = st.next.NextSeq
 	}
-	st.next.marks.lo = min(max(st.next.marks.lo, st.next.head), st.next.marks.hi)
+	w.dropMarksBelow(st, spaceDurable, st.next.head)
+	if st.next.TransientMessages == 0 {
+		w.dropMarksBelow(st, spaceTransient, maxSeq)
+	}
 	if st.next.durable() == st.now.durable() && st.onDisk {
 		return
 	}
