@@ -1,0 +1,119 @@
+// Package dormousetest runs Dormouse's broker inside a test, on a clock that the test
+// moves: a message that is delayed by 30 minutes is there as soon as the test says that
+// 30 minutes have passed.
+//
+//	b := dormousetest.NewBroker(t)
+//	client := connect(t, b.URL()) // any AMQP 0-9-1 client
+//	…
+//	b.Advance(30 * time.Minute)
+//
+// The clock is the broker's: message TTL, queue expiry and all that is built on them,
+// such as the delays and retries of package dormouse. Heartbeats and the timeouts of
+// connections go by the machine's clock.
+//
+// Inside a testing/synctest bubble use [NewBubbleBroker]: there all of Go's time is
+// virtual, so the broker needs no clock of its own, and the client's timeouts move with it.
+package dormousetest
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/dormousemq/dormouse/broker"
+	"github.com/dormousemq/dormouse/internal/clock"
+)
+
+// start is the time that a Broker's clock shows at first.
+var start = time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Broker is a broker in memory that ends with its test.
+type Broker struct {
+	broker  *broker.Broker
+	clock   *clock.Virtual  // nil inside a bubble
+	memory  *memoryListener // nil outside of one
+	address string
+}
+
+// NewBroker starts a broker on a free loopback port, with a clock that stands still at
+// 1 January 2030 until [Broker.Advance] moves it. It logs to the test, and is closed when the test ends.
+func NewBroker(t testing.TB) *Broker {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("dormousetest: %v", err)
+	}
+	v := clock.NewVirtual(start)
+	return run(t, &Broker{clock: v}, v, l)
+}
+
+// NewBubbleBroker starts a broker for a testing/synctest bubble, whose clock it goes by.
+// It has no port, since a bubble cannot wait for the network: let the client connect
+// with [Broker.Dial]. Close it with [Broker.Close] before the bubble ends.
+func NewBubbleBroker(t testing.TB) *Broker {
+	t.Helper()
+	l := newMemoryListener()
+	return run(t, &Broker{memory: l}, clock.Real(), l)
+}
+
+func run(t testing.TB, b *Broker, c clock.Clock, l net.Listener) *Broker {
+	t.Helper()
+	b.address = l.Addr().String()
+	var err error
+	if b.broker, err = broker.New(broker.Options{Clock: c, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}); err != nil {
+		t.Fatalf("dormousetest: %v", err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = b.broker.Serve(l) // ErrClosed, after Close
+	}()
+	t.Cleanup(func() {
+		b.Close()
+		<-served
+	})
+	return b
+}
+
+// URL is what a client connects to, with the user guest. For a bubble's broker the
+// address means nothing, but the rest does.
+func (b *Broker) URL() string {
+	return "amqp://guest:guest@" + b.address + "/"
+}
+
+// Dial connects to the broker of a bubble; its arguments are ignored. It suits the Dial
+// of amqp091-go's Config and of dormouse's Options.
+func (b *Broker) Dial(network, address string) (net.Conn, error) {
+	if b.memory == nil {
+		return (&net.Dialer{}).Dial(network, b.address)
+	}
+	return b.memory.dial()
+}
+
+// Now is the time that the broker's clock shows.
+func (b *Broker) Now() time.Time {
+	if b.clock == nil {
+		return time.Now()
+	}
+	return b.clock.Now()
+}
+
+// Advance moves the broker's clock by d. Everything that is due in that time has
+// happened, in order and each at its moment, when it returns: messages have expired,
+// gone on, and been sent to the consumers that wait. Inside a bubble it sleeps for d.
+func (b *Broker) Advance(d time.Duration) {
+	if b.clock == nil {
+		<-time.After(d)
+		return
+	}
+	b.clock.Advance(d)
+}
+
+// Close ends the broker. It need not be called outside a bubble.
+func (b *Broker) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = b.broker.Shutdown(ctx)
+}
