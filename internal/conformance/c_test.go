@@ -175,13 +175,13 @@ func (c *C) refusedOn(conn *amqp.Connection, do func(ch *amqp.Channel) error) st
 	if err == nil {
 		err = ch.Qos(0, 0, false) // answered only after what came before it
 	}
-	// What the client says of a closed channel depends on who was faster; the broker's own words are in closed.
-	select {
-	case e := <-closed:
-		if e != nil {
+	if errors.Is(err, amqp.ErrClosed) {
+		// The client noticed only that the channel is closed; the broker's own words are in closed.
+		select {
+		case e := <-closed:
 			err = e
+		case <-time.After(patience):
 		}
-	default:
 	}
 	if err == nil {
 		c.OK(ch.Close())

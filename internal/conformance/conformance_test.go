@@ -41,6 +41,10 @@ func allCases() []Case {
 		publishCases(),
 		deliverCases(),
 		requeueCases(),
+		ttlCases(),
+		deathCases(),
+		limitCases(),
+		priorityCases(),
 	)
 }
 

@@ -60,7 +60,7 @@ func orderCases() []Case {
 	// 3.10 takes -1 for a limit below zero and drops what comes back.
 	unlimited := func(name string, give func(c *C, k *Consumer, got []amqp.Delivery), v40 any) Case {
 		return Case{"requeue order/quorum without a limit/" + name, func(c *C) {
-			if c.version.before(version{4, 0}) {
+			if c.version.before(v40) {
 				c.Skip("no way to say no limit")
 			}
 			abc("", amqp.Table{"x-delivery-limit": int64(-1)}, quorum, give, changedIn(v43, v40, inOrder)).Run(c)
@@ -159,8 +159,19 @@ func countCases() []Case {
 			c.Fill(q, "a")
 			c.OK(c.Get(q).Reject(true))
 			c.OK(c.Get(q).Reject(false))
-			c.Equal("in the target", counts(c.One(dead)), "false delivery=void acquired=void")
+			c.ReadyBecomes(dead, 1)
+			c.Equal("after it waited in the target", counts(c.One(dead)),
+				changedIn(v43, "false delivery=void acquired=void", "true delivery=void acquired=void"))
+			k := c.Consume(dead, consume{})
+			c.Fill(q, "b")
+			c.OK(c.Get(q).Reject(true))
+			c.OK(c.Get(q).Reject(false))
+			c.Equal("handed to a waiting consumer", counts(k.Next()), "false delivery=void acquired=void")
 		}},
+		carriedCase("reject", classic, classic, func(d amqp.Delivery) error { return d.Reject(false) }, "true delivery=void acquired=void"),
+		carriedCase("nack", classic, classic, func(d amqp.Delivery) error { return d.Nack(false, false) }, "false delivery=void acquired=void"),
+		carriedCase("reject", classic, quorum, func(d amqp.Delivery) error { return d.Reject(false) }, "true delivery=int64:1 acquired=int64:1"),
+		carriedCase("nack", classic, quorum, func(d amqp.Delivery) error { return d.Nack(false, false) }, "false delivery=void acquired=void"),
 		Case{"delivery count/quorum/carried through a classic queue", func(c *C) {
 			dead := c.Queue("dead", quorum, nil)
 			wait := c.Queue("wait", classic, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead, "x-message-ttl": int32(20)})
@@ -172,6 +183,18 @@ func countCases() []Case {
 				changedIn(v43, "true delivery=int64:1 acquired=void", "true delivery=int64:2 acquired=int64:2")))
 		}},
 	)
+}
+
+// carriedCase sees what a dead letter brings along from a queue where a consumer had it once.
+func carriedCase(name, from, to string, give func(d amqp.Delivery) error, now string) Case {
+	return Case{"delivery count/carried from " + from + " to " + to + "/" + name, func(c *C) {
+		dead := c.Queue("dead", to, nil)
+		q := c.Queue("q", from, toQueue(dead, nil))
+		c.Fill(q, "a")
+		c.OK(give(c.Get(q)))
+		c.ReadyBecomes(dead, 1)
+		c.Equal("in the target", counts(c.One(dead)), changedIn(v43, "false delivery=void acquired=void", now))
+	}}
 }
 
 func deliveryLimitCases() []Case {
