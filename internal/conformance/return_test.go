@@ -58,12 +58,12 @@ func orderCases() []Case {
 	closing := func(c *C, k *Consumer, got []amqp.Delivery) {}
 	inOrder := []string{"a", "b", "c", "d", "e"}
 	// 3.10 takes -1 for a limit below zero and drops what comes back.
-	unlimited := func(name string, give func(c *C, k *Consumer, got []amqp.Delivery), v40 any) Case {
+	unlimited := func(name string, give func(c *C, k *Consumer, got []amqp.Delivery), in40 any) Case {
 		return Case{"requeue order/quorum without a limit/" + name, func(c *C) {
 			if c.version.before(v40) {
 				c.Skip("no way to say no limit")
 			}
-			abc("", amqp.Table{"x-delivery-limit": int64(-1)}, quorum, give, changedIn(v43, v40, inOrder)).Run(c)
+			abc("", amqp.Table{"x-delivery-limit": int64(-1)}, quorum, give, changedIn(v43, in40, inOrder)).Run(c)
 		}}
 	}
 	return []Case{
