@@ -55,7 +55,7 @@ func (s *Store) nextGroup() (g *group, last bool) {
 	var armed urgency
 	var loose <-chan time.Time
 	if s.committer.loose {
-		loose = time.After(s.timing.sync)
+		loose = time.After(s.tuning.sync)
 	}
 	defer func() {
 		if timer != nil {
@@ -72,9 +72,9 @@ func (s *Store) nextGroup() (g *group, last bool) {
 
 		if u > armed {
 			armed = u
-			wait := s.timing.soft
+			wait := s.tuning.soft
 			if u == urgencyLazy {
-				wait = s.timing.lazy
+				wait = s.tuning.lazy
 			}
 			if timer == nil {
 				timer = time.NewTimer(wait)
@@ -136,10 +136,10 @@ func (s *Store) retry(g *group, cause error) error {
 	}
 	tell(g.waiters, err)
 	g.waiters = g.waiters[:0]
-	wait := s.timing.retry
+	wait := s.tuning.retry
 	for {
 		closing := s.pause(wait, err)
-		wait = min(2*wait, s.timing.retryMax)
+		wait = min(2*wait, s.tuning.retryMax)
 		cause = s.restart(cause)
 		if cause == nil {
 			if s.committer.written >= g.number {

@@ -22,8 +22,10 @@ type engineOptions struct {
 	fs     vfs.FS
 	lock   *pebble.Lock
 	logger *slog.Logger
-	memory bool   // nothing needs to survive the process
 	onFail func() // a write failed; called once at most, must not block
+
+	memory   bool // nothing needs to survive the process
+	memTable uint64
 }
 
 // openEngine opens Pebble in dir. The error wraps ErrDamaged when it is the content of the folder that is wrong.
@@ -57,7 +59,7 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 		FormatMajorVersion:          pebble.FormatValueSeparation,
 		DisableWAL:                  o.memory,
 		CacheSize:                   64 << 20,
-		MemTableSize:                32 << 20,
+		MemTableSize:                o.memTable,
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       24,

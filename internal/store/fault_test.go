@@ -13,6 +13,7 @@ type fault struct {
 	err  error // nil: all is well
 	kind func(errorfs.Op) bool
 	skip int // operations of the kind that still succeed
+	only int // heal after so many failures; 0: never
 	hits int // operations that failed
 }
 
@@ -32,16 +33,32 @@ func (f *fault) MaybeError(op errorfs.Op) error {
 		return nil
 	}
 	f.hits++
-	return f.err
+	err := f.err
+	if f.hits == f.only {
+		f.err = nil
+	}
+	return err
 }
 
-func (f *fault) set(err error, skip int, kind func(errorfs.Op) bool) {
+func (f *fault) set(err error, skip, only int, kind func(errorfs.Op) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.err, f.kind, f.skip, f.hits = err, kind, skip, 0
+	f.err, f.kind, f.skip, f.only, f.hits = err, kind, skip, only, 0
 }
 
-func (f *fault) heal() { f.set(nil, 0, nil) }
+func (f *fault) heal() { f.set(nil, 0, 0, nil) }
+
+// paused lets all operations succeed while fn runs.
+func (f *fault) paused(fn func()) {
+	f.mu.Lock()
+	err := f.err
+	f.err = nil
+	f.mu.Unlock()
+	fn()
+	f.mu.Lock()
+	f.err = err
+	f.mu.Unlock()
+}
 
 func (f *fault) on() bool {
 	f.mu.Lock()

@@ -351,7 +351,7 @@ func (m *machine) drops(w *work, q QueueID, from, to uint64) {
 func (m *machine) breakDisk(t *rapid.T) {
 	kind := rapid.SampledFrom(slices.Sorted(maps.Keys(faultKinds))).Draw(t, "kind")
 	err := rapid.SampledFrom([]error{syscall.EIO, syscall.ENOSPC, syscall.EROFS}).Draw(t, "error")
-	m.fault.set(err, rapid.IntRange(0, 10).Draw(t, "after"), faultKinds[kind])
+	m.fault.set(err, rapid.IntRange(0, 10).Draw(t, "after"), rapid.IntRange(0, 2).Draw(t, "times"), faultKinds[kind])
 	m.faulted = true
 }
 

@@ -53,7 +53,7 @@ type Store struct {
 	memory bool
 	lock   *pebble.Lock
 	txs    sync.Pool
-	timing timing
+	tuning tuning
 
 	mu       sync.Mutex
 	room     sync.Cond // full was cleared, or closing set; with mu
@@ -84,17 +84,19 @@ type Store struct {
 	committer committer
 }
 
-// timing of the committer; tests shorten it.
-type timing struct {
-	lazy, soft, sync, retry, retryMax time.Duration
+// tuning is what tests set otherwise.
+type tuning struct {
+	lazy, soft      time.Duration // see urgency
+	sync            time.Duration // of SyncInterval
+	retry, retryMax time.Duration // between attempts to write again
+	memTable        uint64        // bytes of a Pebble memtable
 }
 
-var defaultTiming = timing{
-	lazy:     10 * time.Millisecond,
-	soft:     250 * time.Millisecond,
-	sync:     200 * time.Millisecond,
-	retry:    100 * time.Millisecond,
-	retryMax: 5 * time.Second,
+var defaultTuning = tuning{
+	lazy: 10 * time.Millisecond, soft: 250 * time.Millisecond,
+	sync:  200 * time.Millisecond,
+	retry: 100 * time.Millisecond, retryMax: 5 * time.Second,
+	memTable: 32 << 20,
 }
 
 // Open opens the data folder dir, and makes it if there is none. Transient records that an earlier process left are dropped.
@@ -103,21 +105,21 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	return openStore(dir, o, defaultTiming, false)
+	return openStore(dir, o, defaultTuning, false)
 }
 
 // OpenMemory opens an empty store in memory, which ends with Close. It uses o.Logger only.
 func OpenMemory(o Options) (*Store, error) {
 	o.FS, o.Sync = vfs.NewMem(), SyncNever
-	return openStore("memory", o, defaultTiming, true)
+	return openStore("memory", o, defaultTuning, true)
 }
 
-func openStore(dir string, o Options, t timing, memory bool) (*Store, error) {
+func openStore(dir string, o Options, t tuning, memory bool) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
-		dir: dir, files: o.FS, logger: o.Logger, sync: o.Sync, memory: memory, timing: t, onFailure: o.OnFailure,
+		dir: dir, files: o.FS, logger: o.Logger, sync: o.Sync, memory: memory, tuning: t, onFailure: o.OnFailure,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.txs.New = func() any { return &Tx{s: s} }
@@ -152,7 +154,7 @@ func openStore(dir string, o Options, t timing, memory bool) (*Store, error) {
 }
 
 func (s *Store) openEngine() (*engine, error) {
-	return openEngine(s.dir, engineOptions{fs: s.files, lock: s.lock, logger: s.logger, memory: s.memory, onFail: s.awaken})
+	return openEngine(s.dir, engineOptions{fs: s.files, lock: s.lock, logger: s.logger, memory: s.memory, memTable: s.tuning.memTable, onFail: s.awaken})
 }
 
 // Close writes what is pending, tells all waiters, and closes the store. Units of work that end later are told ErrClosed.

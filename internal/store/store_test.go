@@ -24,9 +24,10 @@ type blob []byte
 func (b blob) AppendTo(dst []byte) []byte { return append(dst, b...) }
 func (b blob) Size() int                  { return len(b) }
 
-var testTiming = timing{
+var testTuning = tuning{
 	lazy: time.Millisecond, soft: 3 * time.Millisecond, sync: time.Millisecond,
 	retry: time.Millisecond, retryMax: 5 * time.Millisecond,
+	memTable: 64 << 10, // so that tests reach the tables
 }
 
 // testOptions are options for a store in a file system in memory.
@@ -40,7 +41,7 @@ type testingT interface {
 
 func mustOpen(t testingT, files vfs.FS) *Store {
 	t.Helper()
-	s, err := openStore("data", testOptions(files), testTiming, false)
+	s, err := openStore("data", testOptions(files), testTuning, false)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}

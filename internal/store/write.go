@@ -291,7 +291,7 @@ func (w *batchWriter) dropMarksBelow(st *queueState, space byte, head uint64) {
 	}
 	w.deleteSpan(space, st.id, span{marks.lo, min(marks.hi, head)})
 	if marks.lo = head; marks.empty() {
-		*marks = span{}
+		*marks = span{} // so that equal states compare equal
 	}
 }
 
@@ -307,8 +307,10 @@ func (w *batchWriter) counters(st *queueState) {
 	}
 	if st.next.Messages == 0 {
 		st.next.head = st.next.NextSeq
+		w.dropMarksBelow(st, spaceDurable, maxSeq)
+	} else {
+		w.dropMarksBelow(st, spaceDurable, st.next.head)
 	}
-	w.dropMarksBelow(st, spaceDurable, st.next.head)
 	if st.next.TransientMessages == 0 {
 		w.dropMarksBelow(st, spaceTransient, maxSeq)
 	}
