@@ -55,10 +55,7 @@ func (ch *channel) frame(f wire.Frame) error {
 		}
 		return ch.fail(id, err)
 	}
-	id, args, ok := wire.SplitMethod(f.Payload)
-	if !ok {
-		return f.Unknown()
-	}
+	id, args, _ := wire.SplitMethod(f.Payload)
 	if err := ch.content.ready(); err != nil {
 		return by(ch.content.method, err)
 	}

@@ -123,10 +123,10 @@ func (c *conn) frame(f wire.Frame) error {
 		return c.connectionFrame(f)
 	}
 	switch {
-	case f.Type == wire.FrameHeartbeat && len(f.Payload) == 0:
-		return f.Unexpected()
-	case f.Type != wire.FrameMethod && f.Type != wire.FrameHeader && f.Type != wire.FrameBody:
+	case !f.WellFormed():
 		return f.Unknown()
+	case f.Type == wire.FrameHeartbeat:
+		return f.Unexpected()
 	}
 	ch := c.channels[f.Channel]
 	if ch == nil {
@@ -162,22 +162,17 @@ func (c *conn) connectionFrame(f wire.Frame) error {
 
 // connectionMethod returns the method of a frame on channel 0, nil for a heartbeat.
 func (c *conn) connectionMethod(f wire.Frame) (wire.Method, error) {
-	switch f.Type {
-	case wire.FrameMethod:
-		id, args, ok := wire.SplitMethod(f.Payload)
-		if !ok {
-			return nil, f.Unknown()
-		}
-		m, err := wire.ParseMethod(id, args)
-		return m, by(id, err)
-	case wire.FrameHeartbeat:
-		if len(f.Payload) == 0 {
-			return nil, nil
-		}
-	case wire.FrameHeader, wire.FrameBody:
+	switch {
+	case !f.WellFormed():
+		return nil, f.Unknown()
+	case f.Type == wire.FrameHeartbeat:
+		return nil, nil
+	case f.Type != wire.FrameMethod:
 		return nil, f.Unexpected()
 	}
-	return nil, f.Unknown()
+	id, args, _ := wire.SplitMethod(f.Payload)
+	m, err := wire.ParseMethod(id, args)
+	return m, by(id, err)
 }
 
 // methodError is an exception with the method that caused it.

@@ -73,10 +73,8 @@ func (c *content) add(f wire.Frame) (complete bool, err error) {
 	case c.header:
 		return c.addBody(f.Payload)
 	}
-	h, ok := wire.ParseContentHeader(f.Payload)
+	h, _ := wire.ParseContentHeader(f.Payload)
 	switch {
-	case !ok:
-		return false, f.Unknown()
 	case h.Weight != 0:
 		return false, c.ready()
 	case h.Class != class:

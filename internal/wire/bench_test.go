@@ -25,7 +25,7 @@ func readPublish(r *Reader) error {
 		return err
 	}
 	var m BasicPublish
-	if id, args, ok := SplitMethod(f.Payload); !ok || id != IDBasicPublish {
+	if id, args, _ := SplitMethod(f.Payload); id != IDBasicPublish {
 		return io.ErrUnexpectedEOF
 	} else if err := m.Parse(args); err != nil {
 		return err

@@ -154,13 +154,28 @@ func (r *Reader) fill(n int) error {
 	return nil
 }
 
+// WellFormed tells whether the payload is as long as the type of the frame demands.
+// It is false for types that the protocol does not have.
+func (f Frame) WellFormed() bool {
+	switch f.Type {
+	case FrameMethod:
+		return len(f.Payload) >= methodSize
+	case FrameHeader:
+		return len(f.Payload) >= contentHeaderSize
+	case FrameBody:
+		return true
+	case FrameHeartbeat:
+		return len(f.Payload) == 0
+	}
+	return false
+}
+
 // exception is a frame error (501) in RabbitMQ's words.
 func (f Frame) exception(reason string) *Exception {
 	return Errorf(FrameError, "%s: %s", f.snippet(), reason)
 }
 
-// Unknown is the exception for a frame whose type or shape the protocol does not
-// have.
+// Unknown is the exception for a frame that is not well-formed.
 func (f Frame) Unknown() *Exception { return f.exception("unknown_frame") }
 
 // Unexpected is the exception for a frame that may not come at this point.
@@ -207,17 +222,20 @@ type ContentHeader struct {
 	Properties []byte // flags and list, see ViewProperties
 }
 
-// ParseContentHeader parses the payload of a content header frame. The
-// properties are not looked at.
-func ParseContentHeader(payload []byte) (ContentHeader, bool) {
-	if len(payload) < 12 {
+// contentHeaderSize is the size of a content header without properties' flags.
+const contentHeaderSize = 12
+
+// ParseContentHeader parses the payload of a content header frame, but not the
+// properties. It returns false if the frame is not well-formed.
+func ParseContentHeader(payload []byte) (h ContentHeader, ok bool) {
+	if len(payload) < contentHeaderSize {
 		return ContentHeader{}, false
 	}
 	return ContentHeader{
 		Class:      binary.BigEndian.Uint16(payload),
 		Weight:     binary.BigEndian.Uint16(payload[2:]),
 		BodySize:   binary.BigEndian.Uint64(payload[4:]),
-		Properties: payload[12:],
+		Properties: payload[contentHeaderSize:],
 	}, true
 }
 
@@ -251,7 +269,7 @@ func AppendMethod(dst []byte, channel uint16, m Method) []byte {
 // AppendHeader appends a content header frame of class basic. The properties are
 // flags and list as Properties.AppendTo writes them.
 func AppendHeader(dst []byte, channel uint16, bodySize int, properties []byte) []byte {
-	dst = AppendFrameHead(dst, FrameHeader, channel, 12+len(properties))
+	dst = AppendFrameHead(dst, FrameHeader, channel, contentHeaderSize+len(properties))
 	dst = append(dst, 0, byte(IDBasicPublish>>16), 0, 0)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(bodySize))
 	dst = append(dst, properties...)

@@ -135,9 +135,9 @@ func TestContentFrames(t *testing.T) {
 		if err != nil || f.Type != FrameHeader || f.Channel != 9 {
 			t.Fatalf("%+v, %v", f, err)
 		}
-		h, ok := ParseContentHeader(f.Payload)
-		if !ok || h.Class != 60 || h.BodySize != uint64(len(body)) || !bytes.Equal(h.Properties, props) {
-			t.Fatalf("%+v, %v", h, ok)
+		h, _ := ParseContentHeader(f.Payload)
+		if !f.WellFormed() || h.Class != 60 || h.BodySize != uint64(len(body)) || !bytes.Equal(h.Properties, props) {
+			t.Fatalf("%+v", h)
 		}
 		var got []byte
 		for len(got) < len(body) {
@@ -151,8 +151,23 @@ func TestContentFrames(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 	})
-	if _, ok := ParseContentHeader(make([]byte, 11)); ok {
-		t.Error("a content header of 11 octets was parsed")
+}
+
+func TestWellFormed(t *testing.T) {
+	for _, test := range []struct {
+		typ  uint8
+		size int
+		want bool
+	}{
+		{FrameMethod, 4, true}, {FrameMethod, 3, false},
+		{FrameHeader, 12, true}, {FrameHeader, 11, false},
+		{FrameBody, 0, true},
+		{FrameHeartbeat, 0, true}, {FrameHeartbeat, 1, false},
+		{0, 0, false}, {4, 100, false},
+	} {
+		if got := (Frame{Type: test.typ, Payload: make([]byte, test.size)}).WellFormed(); got != test.want {
+			t.Errorf("type %d with %d octets: %v", test.typ, test.size, got)
+		}
 	}
 }
 

@@ -30,13 +30,16 @@ type Method interface {
 }
 
 // SplitMethod splits the payload of a method frame into the method's identifier
-// and its arguments. It returns false when the payload is too short for that.
+// and its arguments. It returns false if the frame is not well-formed.
 func SplitMethod(payload []byte) (id MethodID, args []byte, ok bool) {
-	if len(payload) < 4 {
+	if len(payload) < methodSize {
 		return 0, nil, false
 	}
-	return MethodID(binary.BigEndian.Uint32(payload)), payload[4:], true
+	return MethodID(binary.BigEndian.Uint32(payload)), payload[methodSize:], true
 }
+
+// methodSize is the size of a method without arguments.
+const methodSize = 4
 
 // ParseMethod parses arguments into a new Method. A method that the protocol
 // does not have is an invalid command (503), where RabbitMQ would cut the
