@@ -3,6 +3,8 @@ package dormouse
 import (
 	"errors"
 	"time"
+
+	"github.com/dormousemq/dormouse/internal/retry"
 )
 
 // Why a publish failed. A [PublishError] wraps exactly one of these; test with errors.Is.
@@ -68,29 +70,22 @@ func (e *PublishError) Unwrap() []error {
 }
 
 // Park wraps a handler's error: the message cannot succeed by waiting, so it is parked at once.
-func Park(err error) error { return &verdictError{verdict: verdictPark, err: err} }
+func Park(err error) error { return &verdictError{result: retry.Hopeless, err: err} }
 
 // Discard wraps a handler's error: the message is acknowledged and forgotten. The attempt hook still sees it.
-func Discard(err error) error { return &verdictError{verdict: verdictDiscard, err: err} }
+func Discard(err error) error { return &verdictError{result: retry.Worthless, err: err} }
 
 // RetryAfter wraps a handler's error: the next attempt comes after d instead of the policy's wait. It counts as an
-// attempt like any other.
+// attempt like any other. A d beyond the ladder's maximum parks the message.
 func RetryAfter(err error, d time.Duration) error {
-	return &verdictError{verdict: verdictRetry, after: d, err: err}
+	return &verdictError{result: retry.FailedUntil, after: d, err: err}
 }
 
-type verdict int
-
-const (
-	verdictPark verdict = iota + 1
-	verdictDiscard
-	verdictRetry
-)
-
+// A verdictError is a handler's error that says what is to become of the message.
 type verdictError struct {
-	verdict verdict
-	after   time.Duration
-	err     error
+	result retry.Result
+	after  time.Duration
+	err    error
 }
 
 func (e *verdictError) Error() string {

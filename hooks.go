@@ -36,12 +36,12 @@ type Outcome string
 
 // The ways in which a delivery can end.
 const (
-	Done        Outcome = "done"        // acknowledged
-	Retried     Outcome = "retried"     // comes back after a delay
-	ParkedLot   Outcome = "parked"      // in the parking lot
-	Discarded   Outcome = "discarded"   // acknowledged and forgotten, though it failed
-	Requeued    Outcome = "requeued"    // given back at shutdown; no attempt used up
-	Interrupted Outcome = "interrupted" // the connection went; the broker delivers it again
+	OutcomeDone        Outcome = "done"        // acknowledged
+	OutcomeRetried     Outcome = "retried"     // comes back after a delay
+	OutcomeParked      Outcome = "parked"      // in the parking lot
+	OutcomeDiscarded   Outcome = "discarded"   // acknowledged and forgotten, though it failed
+	OutcomeRequeued    Outcome = "requeued"    // given back to the queue at shutdown, no attempt used up
+	OutcomeInterrupted Outcome = "interrupted" // the connection went before it was settled; the broker delivers it again
 )
 
 // A Reason says why an attempt failed; it is the value of the header retry-reason.

@@ -3,21 +3,28 @@ package dormouse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"math"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/dormousemq/dormouse/internal/xdeath"
 )
 
-// A ParkedMessage is a message in a parking lot.
+// A ParkedMessage is a message in a parking lot. Exchange and RoutingKey are those of its first publishing.
 type ParkedMessage struct {
 	Message
 	// ID is the message's id, or a fingerprint of its content when it has none.
 	ID string
 	// Queue is the work queue that it came from.
-	Queue    string
+	Queue string
+	// Attempts is how many there were; 0 when the broker parked it and did not count.
 	Attempts int
 	Reason   Reason
 	Error    string
-	// FirstTime is when its first attempt failed.
+	// FirstTime is when its first attempt failed; zero when that is not known.
 	FirstTime time.Time
 }
 
@@ -37,7 +44,7 @@ type RedriveOptions struct {
 
 // A Tally counts what was done in a parking lot.
 type Tally struct {
-	// Done messages were sent on or discarded, Kept ones stay parked because they did not match.
+	// Done messages were sent on or discarded, Kept ones stay parked: they did not match, or could not be sent on.
 	Done, Kept int
 }
 
@@ -49,16 +56,239 @@ func MatchID(id string) func(*ParkedMessage) bool {
 // Parked lists the parking lot of queue, oldest first, without using anything up: each message is taken unacknowledged and all are
 // given back in order when the loop ends. Until then nobody else can get them. Only what is there when the loop starts is listed.
 func (c *Client) Parked(ctx context.Context, queue string, s Selection) iter.Seq2[*ParkedMessage, error] {
+	return func(yield func(*ParkedMessage, error) bool) {
+		stopped := false
+		_, err := c.walk(ctx, queue, s, func(v *visit) error {
+			if !yield(v.message, nil) {
+				stopped = true
+				return errEnough
+			}
+			return nil
+		}, nil)
+		if err != nil && !stopped {
+			yield(nil, fmt.Errorf("dormouse: parked messages of %q: %w", queue, err))
+		}
+	}
+}
+
+// window is how many copies are on their way at once while messages are redriven.
+const window = 100
+
+// Redrive sends the selected messages back to their work queue with their attempts reset. Each copy is confirmed
+// before the parked message is removed. It stops at the first error.
+func (c *Client) Redrive(ctx context.Context, queue string, s Selection, o RedriveOptions) (Tally, error) {
+	type copied struct {
+		*visit
+		*Confirmation
+	}
+	var tally Tally
+	var underway []copied
+	settle := func(most int) error {
+		for len(underway) > most {
+			first := underway[0]
+			underway = underway[1:]
+			if err := first.Wait(ctx); err != nil {
+				return err
+			}
+			if err := first.remove(); err != nil {
+				return err
+			}
+			tally.Done++
+		}
+		return nil
+	}
+	begun := time.Now()
+	kept, err := c.walk(ctx, queue, s, func(v *visit) error {
+		if o.Rate > 0 {
+			ahead := time.Duration(float64(tally.Done+len(underway)) / o.Rate * float64(time.Second))
+			if !sleep(ctx, time.Until(begun.Add(ahead))) {
+				return context.Cause(ctx)
+			}
+		}
+		p := post{queue: queue, Publishing: redrivenCopy(v.delivery, v.user, queue, c.counter)}
+		underway = append(underway, copied{v, c.pub.publish(ctx, p)})
+		return settle(window)
+	}, func() error { return settle(0) })
+	tally.Kept = kept
+	if err != nil {
+		return tally, fmt.Errorf("dormouse: redrive %q: %w", queue, err)
+	}
+	return tally, nil
+}
+
+// DiscardParked removes the selected messages for ever. It stops at the first error.
+func (c *Client) DiscardParked(ctx context.Context, queue string, s Selection) (Tally, error) {
+	var tally Tally
+	kept, err := c.walk(ctx, queue, s, func(v *visit) error {
+		if err := v.remove(); err != nil {
+			return err
+		}
+		tally.Done++
+		return nil
+	}, nil)
+	tally.Kept = kept
+	if err != nil {
+		return tally, fmt.Errorf("dormouse: discard parked messages of %q: %w", queue, err)
+	}
+	return tally, nil
+}
+
+// errEnough ends a walk early without an error.
+var errEnough = errors.New("enough")
+
+// A visit is one message taken from a parking lot and not given back yet.
+type visit struct {
+	message  *ParkedMessage
+	delivery *amqp.Delivery
+	user     string
+	tag      uint64
+	removed  bool
+}
+
+func (v *visit) remove() error {
+	if err := v.delivery.Ack(false); err != nil {
+		return err
+	}
+	v.removed = true
 	return nil
 }
 
-// Redrive sends the selected messages back to their work queue with their attempts reset. Each copy is confirmed
-// before the parked message is removed.
-func (c *Client) Redrive(ctx context.Context, queue string, s Selection, o RedriveOptions) (Tally, error) {
-	return Tally{}, errors.ErrUnsupported
+// walk takes the messages of a parking lot one after the other and calls do for each that is selected, then end (which may be nil). What is
+// not removed by then is given back in order; it returns how many those are.
+func (c *Client) walk(ctx context.Context, queue string, s Selection, do func(*visit) error, end func() error) (kept int, err error) {
+	conn, err := c.consume.wait(ctx)
+	if err != nil {
+		return 0, err
+	}
+	count, err := c.countParked(ctx, conn, queue)
+	if err != nil {
+		return 0, err
+	}
+	err = onChannel(ctx, conn, func(ch *amqp.Channel) error {
+		var taken []*visit
+		matched := 0
+		var err error
+		for err == nil && len(taken) < count && (s.Limit == 0 || matched < s.Limit) {
+			d, ok, getErr := ch.Get(ParkedQueue(queue), false)
+			if getErr != nil || !ok {
+				err = getErr
+				break
+			}
+			v := &visit{delivery: &d, message: readParked(&d, queue, c.counter), user: conn.user, tag: d.DeliveryTag}
+			taken = append(taken, v)
+			if s.Match == nil || s.Match(v.message) {
+				matched++
+				err = do(v)
+			} else {
+				v.delivery, v.message = nil, nil // it may be one of very many
+			}
+		}
+		if end != nil && (err == nil || errors.Is(err, errEnough)) {
+			err = end()
+		}
+		for _, v := range taken {
+			if v.removed {
+				continue
+			}
+			kept++
+			// Requeue by nack: it is no failed delivery for RabbitMQ 4.3, and comes back to its place.
+			if nackErr := ch.Nack(v.tag, false, true); err == nil {
+				err = nackErr
+			}
+		}
+		return err
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return kept, err
 }
 
-// DiscardParked removes the selected messages for ever.
-func (c *Client) DiscardParked(ctx context.Context, queue string, s Selection) (Tally, error) {
-	return Tally{}, errors.ErrUnsupported
+// countParked counts a parking lot, having made sure that its messages survive being looked at: a quorum queue with RabbitMQ 4's default
+// delivery limit drops a message that was taken and given back 20 times.
+func (c *Client) countParked(ctx context.Context, conn *connection, queue string) (int, error) {
+	var count int
+	passive := func(ch *amqp.Channel) error {
+		q, err := ch.QueueDeclarePassive(ParkedQueue(queue), true, false, false, false, nil)
+		count = q.Messages
+		return err
+	}
+	if err := onChannel(ctx, conn, passive); err != nil && !isCode(err, amqp.AccessRefused) {
+		return 0, err
+	} else if err != nil {
+		return math.MaxInt, nil // not allowed to ask; walk ends when the queue is empty
+	}
+	var err error
+	for _, t := range []QueueType{Quorum, Classic} {
+		d := parkedDeclaration(queue, t)
+		if err = onChannel(ctx, conn, d.declare); err == nil || isCode(err, amqp.AccessRefused) {
+			return count, nil
+		}
+	}
+	return 0, explain(err)
+}
+
+// readParked reads a parked message, whoever parked it: a consumer of Dormouse, or the broker by dead-lettering it from the work queue.
+func readParked(d *amqp.Delivery, queue, counter string) *ParkedMessage {
+	m := &ParkedMessage{
+		Message:   readMessage(d),
+		ID:        fingerprint(d),
+		Queue:     queue,
+		Reason:    Reason(text(d.Headers, headerReason)),
+		Error:     text(d.Headers, headerError),
+		FirstTime: moment(d.Headers, headerFirstTime),
+	}
+	n, _ := integer(d.Headers, counter)
+	m.Attempts = int(n)
+	for _, death := range xdeath.Parse(d.Headers["x-death"]) {
+		if death.Queue != queue {
+			continue
+		}
+		switch death.Reason {
+		case xdeath.Rejected:
+			m.Reason = ReasonRejected
+		case xdeath.DeliveryLimit:
+			m.Reason = ReasonCrash
+		default:
+			continue
+		}
+		m.Attempts += int(death.Count)
+		m.Error = ""
+		if m.FirstTime.IsZero() {
+			m.FirstTime = death.Time
+		}
+		break
+	}
+	m.Exchange, m.RoutingKey = parkedOrigin(d, queue)
+	return m
+}
+
+// parkedOrigin is where a parked message was published first. The broker gave it the parking lot's own key when it dead-lettered it, but
+// wrote down the one before.
+func parkedOrigin(d *amqp.Delivery, queue string) (exchange, key string) {
+	exchange, key = origin(d)
+	if _, known := d.Headers[headerRoutingKey]; known {
+		return exchange, key
+	}
+	for _, death := range xdeath.Parse(d.Headers["x-death"]) {
+		if death.Queue != queue || len(death.Keys) == 0 {
+			continue
+		}
+		if _, delayed := d.Headers[headerDueTime]; !delayed {
+			exchange = death.Exchange
+		}
+		return exchange, death.Keys[0]
+	}
+	return exchange, key
+}
+
+// redrivenCopy is the copy of a parked message that begins anew.
+func redrivenCopy(d *amqp.Delivery, user, queue, counter string) amqp.Publishing {
+	p := copyOf(d, user)
+	p.Headers[headerExchange], p.Headers[headerRoutingKey] = parkedOrigin(d, queue)
+	p.Headers[headerQueue] = queue
+	for _, name := range []string{counter, headerError, headerReason, headerFirstTime} {
+		delete(p.Headers, name)
+	}
+	return p
 }

@@ -1,17 +1,19 @@
 package dormouse
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/dormousemq/dormouse/internal/ladder"
 )
 
 // A Topology is what [Client.Declare] makes: always the delay ladder, and the exchanges and queues named here.
 type Topology struct {
 	// LadderType is the queue type of the lanes. Default Quorum: replicated, and nothing is lost between lanes.
-	// Classic lanes are for brokers where a hop may lose messages when the broker crashes.
+	// With Classic lanes a message can be lost when the broker crashes while it passes from one lane to the next.
 	LadderType QueueType
-	// WithoutLadder leaves the ladder out; what is declared can then neither delay nor retry.
+	// WithoutLadder leaves the ladder out; what is declared can then neither delay nor retry, except by FixedDelays.
 	WithoutLadder bool
 	Exchanges     []Exchange
 	Queues        []Queue
@@ -33,7 +35,7 @@ type Exchange struct {
 	// Kind is direct, fanout, topic, headers or a plugin's. Default topic.
 	Kind string
 	// Alternate is the exchange that gets what no queue is bound for. Default "<prefix>.unrouted", so that a delayed message
-	// whose bindings are gone can not block a lane.
+	// whose bindings are gone cannot block a lane.
 	Alternate string
 	// Args are further arguments.
 	Args map[string]any
@@ -47,9 +49,9 @@ type Queue struct {
 	Type     QueueType
 	Bindings []Binding
 	// DeadLetterExchange is where rejected messages go instead of the parking lot: that of a [FixedDelay], so that they
-	// come back. No delivery limit applies then: RabbitMQ would drop such a message as a cycle.
+	// come back. There is no delivery limit then, because RabbitMQ would drop such a message as a cycle.
 	DeadLetterExchange string
-	// Args are further arguments.
+	// Args are further arguments; they win over Dormouse's own.
 	Args map[string]any
 }
 
@@ -63,7 +65,7 @@ type Binding struct {
 type FixedDelay struct {
 	// Queue is its name; publish to it, or bind it.
 	Queue string
-	// Delay is the time that every message waits, from 1 ms to ten years.
+	// Delay is the time that every message waits, from 1 ms to ten years. It is rounded up to milliseconds.
 	Delay time.Duration
 	// Exchange and RoutingKey are where the messages go then. Without RoutingKey they keep their own. Without Exchange they
 	// go to the queue that RoutingKey names.
@@ -74,23 +76,190 @@ type FixedDelay struct {
 	Type QueueType
 }
 
-// Declare makes what t names. It can be repeated; what is there already and equal is left alone, and what is there and
-// differs gives a *[MismatchError]. The topology is declared again at every reconnect.
-func (c *Client) Declare(ctx context.Context, t Topology) error { return errors.ErrUnsupported }
+// ParkedQueue is the name of a queue's parking lot.
+func ParkedQueue(queue string) string { return queue + ".parked" }
 
-// A MismatchError says that an exchange or queue exists with other settings than those declared.
-type MismatchError struct {
-	// Kind is "queue" or "exchange".
-	Kind string
-	Name string
-	// Property is the argument or property that differs, such as x-message-ttl; empty when the broker did not say.
-	Property string
-	// Want is the declared value, Have the one that is there, as the broker prints them.
-	Want, Have string
-	Err        error
+const (
+	longestQueueName = 255 - len(".parked")
+
+	// unlimitedDeliveries is x-delivery-limit for queues whose messages are looked at and given back. It is no limit in practice, on all
+	// versions: -1 would drop each message that is given back on RabbitMQ 3, and on 4 put it at the end of the queue.
+	unlimitedDeliveries = int64(2_000_000_000)
+)
+
+// A declaration is one exchange, queue or binding to declare.
+type declaration struct {
+	exchange string // the exchange to declare, or to bind
+	kind     string
+	queue    string // the queue to declare, or to bind
+	source   string // set for a binding: where from
+	key      string
+	args     map[string]any
 }
 
-func (e *MismatchError) Error() string { return "" }
+// declarations lists what a topology consists of, in an order in which it can be declared: the ladder apart, because it can be
+// told from its entry whether it is there.
+func (t *Topology) declarations(l *ladder.Ladder) (ladderPart, rest []declaration, err error) {
+	if err := t.validate(); err != nil {
+		return nil, nil, err
+	}
+	if !t.WithoutLadder {
+		ladderPart = ladderDeclarations(l, t.LadderType)
+	}
+	bind := func(queue string, bindings []Binding) {
+		for _, b := range bindings {
+			rest = append(rest, declaration{queue: queue, source: b.Exchange, key: b.RoutingKey, args: b.Args})
+		}
+	}
+	for _, x := range t.Exchanges {
+		rest = append(rest, x.declaration(l))
+	}
+	for _, q := range t.Queues {
+		rest = append(rest, parkedDeclaration(q.Name, q.Type), q.declaration())
+		bind(q.Name, q.Bindings)
+	}
+	for _, f := range t.FixedDelays {
+		rest = append(rest, f.declaration())
+		bind(f.Queue, f.Bindings)
+	}
+	return ladderPart, rest, nil
+}
 
-// Unwrap returns the broker's error.
-func (e *MismatchError) Unwrap() error { return e.Err }
+func (t *Topology) validate() error {
+	var errs []error
+	check := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	checkBindings := func(queue string, bindings []Binding) {
+		for _, b := range bindings {
+			check(b.Exchange == "", "queue %q: a binding names no exchange", queue)
+		}
+	}
+	check(!t.LadderType.valid(), "LadderType is %q, must be %q or %q", t.LadderType, Quorum, Classic)
+	for _, x := range t.Exchanges {
+		check(x.Name == "" || len(x.Name) > 255, "exchange %q: the name must have 1 to 255 bytes", x.Name)
+	}
+	for _, q := range t.Queues {
+		check(q.Name == "" || len(q.Name) > longestQueueName, "queue %q: the name must have 1 to %d bytes", q.Name, longestQueueName)
+		checkBindings(q.Name, q.Bindings)
+		check(!q.Type.valid(), "queue %q: type is %q, must be %q or %q", q.Name, q.Type, Quorum, Classic)
+	}
+	for _, f := range t.FixedDelays {
+		check(f.Queue == "" || len(f.Queue) > 255, "fixed delay %q: the queue's name must have 1 to 255 bytes", f.Queue)
+		checkBindings(f.Queue, f.Bindings)
+		check(!f.Type.valid(), "fixed delay %q: type is %q, must be %q or %q", f.Queue, f.Type, Quorum, Classic)
+		check(f.Delay <= 0 || f.Delay > ladder.GreatestMax, "fixed delay %q: %v is not between 1 ms and ten years", f.Queue, f.Delay)
+		check(f.Exchange == "" && f.RoutingKey == "", "fixed delay %q: neither Exchange nor RoutingKey say where its messages go", f.Queue)
+	}
+	return errors.Join(errs...)
+}
+
+func (q QueueType) valid() bool { return q == "" || q == Quorum || q == Classic }
+
+// orQuorum is the type with the default filled in.
+func (q QueueType) orQuorum() QueueType {
+	if q == "" {
+		return Quorum
+	}
+	return q
+}
+
+// queueArgs are the arguments that every queue of a type gets. Without the strategy at-least-once, which needs reject-publish, a
+// dead letter is removed before its target has it.
+func queueArgs(t QueueType, deadLetters bool) map[string]any {
+	args := map[string]any{"x-queue-type": string(t)}
+	if t == Quorum && deadLetters {
+		args["x-dead-letter-strategy"] = "at-least-once"
+		args["x-overflow"] = "reject-publish"
+	}
+	return args
+}
+
+func ladderDeclarations(l *ladder.Ladder, t QueueType) []declaration {
+	t = t.orQuorum()
+	var all []declaration
+	unrouted := declaration{queue: l.Unrouted(), args: queueArgs(t, false)}
+	if t == Quorum {
+		unrouted.args["x-delivery-limit"] = unlimitedDeliveries
+	}
+	all = append(all,
+		declaration{exchange: l.Unrouted(), kind: "fanout"},
+		unrouted,
+		declaration{queue: l.Unrouted(), source: l.Unrouted()},
+		declaration{exchange: l.Due(), kind: "topic", args: map[string]any{"alternate-exchange": l.Unrouted()}},
+	)
+	for _, name := range l.Exchanges()[1:] {
+		all = append(all, declaration{exchange: name, kind: "topic"})
+	}
+	for _, lane := range l.Lanes() {
+		args := queueArgs(t, true)
+		args["x-message-ttl"] = lane.TTL.Milliseconds()
+		args["x-dead-letter-exchange"] = lane.Next
+		all = append(all, declaration{queue: lane.Queue, args: args})
+	}
+	// The entry comes after the lanes and its bindings after all others, so that nothing enters a ladder that leads nowhere.
+	all = append(all, declaration{exchange: l.Entry(), kind: "topic"})
+	var entry []declaration
+	for _, b := range l.Bindings() {
+		d := declaration{exchange: b.ToExchange, queue: b.Queue, source: b.Exchange, key: b.Key}
+		if b.Exchange == l.Entry() {
+			entry = append(entry, d)
+		} else {
+			all = append(all, d)
+		}
+	}
+	return append(all, entry...)
+}
+
+func (x *Exchange) declaration(l *ladder.Ladder) declaration {
+	d := declaration{exchange: x.Name, kind: x.Kind, args: map[string]any{"alternate-exchange": l.Unrouted()}}
+	if d.kind == "" {
+		d.kind = "topic"
+	}
+	if x.Alternate != "" {
+		d.args["alternate-exchange"] = x.Alternate
+	}
+	for name, v := range x.Args {
+		d.args[name] = v
+	}
+	return d
+}
+
+// parkedDeclaration is the parking lot of a queue.
+func parkedDeclaration(queue string, t QueueType) declaration {
+	args := queueArgs(t.orQuorum(), false)
+	if t.orQuorum() == Quorum {
+		args["x-delivery-limit"] = unlimitedDeliveries
+	}
+	return declaration{queue: ParkedQueue(queue), args: args}
+}
+
+func (q *Queue) declaration() declaration {
+	t := q.Type.orQuorum()
+	args := queueArgs(t, true)
+	if q.DeadLetterExchange != "" {
+		args["x-dead-letter-exchange"] = q.DeadLetterExchange
+		if t == Quorum {
+			args["x-delivery-limit"] = unlimitedDeliveries
+		}
+	} else {
+		args["x-dead-letter-exchange"] = ""
+		args["x-dead-letter-routing-key"] = ParkedQueue(q.Name)
+	}
+	for name, v := range q.Args {
+		args[name] = v
+	}
+	return declaration{queue: q.Name, args: args}
+}
+
+func (f *FixedDelay) declaration() declaration {
+	args := queueArgs(f.Type.orQuorum(), true)
+	args["x-message-ttl"] = milliseconds(f.Delay)
+	args["x-dead-letter-exchange"] = f.Exchange
+	if f.RoutingKey != "" {
+		args["x-dead-letter-routing-key"] = f.RoutingKey
+	}
+	return declaration{queue: f.Queue, args: args}
+}
