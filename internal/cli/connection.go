@@ -12,6 +12,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
+
+	"github.com/dormousemq/dormouse"
 )
 
 const (
@@ -72,6 +74,9 @@ func (u brokerURL) explain(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
+	if _, ok := errors.AsType[brokerError](err); ok {
+		return err
+	}
 	switch {
 	case errors.Is(err, amqp.ErrCredentials), errors.Is(err, amqp.ErrSASL):
 		return brokerError{hint(fmt.Errorf("%s does not accept this user and password", u),
@@ -83,8 +88,7 @@ func (u brokerURL) explain(err error) error {
 		return brokerError{hint(fmt.Errorf("no broker listens at %s", u),
 			"`dormouse serve` starts one on this machine; --url or %s names another.", urlVariable)}
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return brokerError{hint(fmt.Errorf("the host name %s is not known", dns.Name), "Check it in --url or %s.", urlVariable)}
 	}
 	var unreachable net.Error
@@ -92,12 +96,16 @@ func (u brokerURL) explain(err error) error {
 		return brokerError{hint(fmt.Errorf("%s does not answer: %w", u, err),
 			"Check host and port in --url or %s, and that no firewall is in between.", urlVariable)}
 	}
-	var refusal *amqp.Error
-	if errors.As(err, &refusal) {
+	if mismatch, ok := errors.AsType[*dormouse.MismatchError](err); ok {
+		return mismatch // says what to do
+	}
+	if errors.Is(err, dormouse.ErrUnroutable) {
+		return hint(err, "No queue is bound there. `dormouse declare` makes queues, bindings and the delay ladder.")
+	}
+	if refusal, ok := errors.AsType[*amqp.Error](err); ok {
 		return hintRefusal(err, refusal)
 	}
-	var network *net.OpError
-	if errors.As(err, &network) {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return brokerError{fmt.Errorf("%s: %w", u, err)}
 	}
 	return err

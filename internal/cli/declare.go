@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,8 +33,8 @@ whose messages all wait the same time and then go on.`,
 			if err != nil {
 				return err
 			}
-			return client.use(cmd.Context(), env, func(c *dormouse.Client) error {
-				if err := c.Declare(cmd.Context(), topology); err != nil {
+			return client.use(cmd.Context(), env, func(ctx context.Context, c *dormouse.Client) error {
+				if err := c.Declare(ctx, topology); err != nil {
 					return err
 				}
 				made := describe(topology, client.prefix)

@@ -115,6 +115,9 @@ func demonstrate(ctx context.Context, env Environment, d demonstration) error {
 	report, err := run.Do(ctx)
 	done()
 	view.Wait()
+	if mismatch, ok := errors.AsType[*dormouse.MismatchError](err); ok && mismatch.Property == "x-queue-type" {
+		return hint(err, "With --queue-type %s the demo uses the ladder that is there.", mismatch.Have)
+	}
 	if err != nil {
 		return d.url.explain(err)
 	}

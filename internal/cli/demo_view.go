@@ -152,9 +152,9 @@ func showParked(s screen, parked []demo.Parked) {
 	s.printf("\nIn the parking lot:\n\n")
 	var rows []table.Row
 	for _, p := range parked[:min(len(parked), shownParked)] {
-		rows = append(rows, table.Row{printable(p.ID), printable(p.Key), p.Attempts, s.paint(text.Colors{text.FgYellow}, p.Reason), printable(p.Error)})
+		rows = append(rows, table.Row{printable(p.ID), printable(p.Queue), p.Attempts, s.paint(text.Colors{text.FgYellow}, p.Reason), printable(p.Error)})
 	}
-	s.table(table.Row{"message", "routing key", "attempts", "reason", "error"}, rows)
+	s.table(table.Row{"message", "queue", "attempts", "reason", "error"}, rows)
 	if more := len(parked) - shownParked; more > 0 {
 		s.printf("and %d more\n", more)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -45,7 +46,7 @@ func report(env Environment, command *cobra.Command, err error) int {
 	if err == nil {
 		return ExitOK
 	}
-	fmt.Fprintf(env.Stderr, "dormouse: %v\n", err)
+	fmt.Fprintf(env.Stderr, "dormouse: %s\n", strings.TrimPrefix(err.Error(), "dormouse: ")) // the library says it too
 	if hinted, ok := errors.AsType[hintedError](err); ok {
 		fmt.Fprintf(env.Stderr, "  %s\n", hinted.hint)
 	}

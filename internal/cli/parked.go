@@ -49,8 +49,8 @@ func newParkedList(env Environment) *cobra.Command {
 			if limit < 0 {
 				return usagef("--limit is 0 (no limit) or more")
 			}
-			return client.use(cmd.Context(), env, func(c *dormouse.Client) error {
-				return listParked(cmd.Context(), env, c, args[0], limit, client.json)
+			return client.use(cmd.Context(), env, func(ctx context.Context, c *dormouse.Client) error {
+				return listParked(ctx, env, c, args[0], limit, client.json)
 			})
 		},
 	}
@@ -104,8 +104,8 @@ func newParkedShow(env Environment) *cobra.Command {
 		Example: "  dormouse parked show email 01J8ZK",
 		Args:    workQueue(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return client.use(cmd.Context(), env, func(c *dormouse.Client) error {
-				for m, err := range c.Parked(cmd.Context(), args[0], dormouse.Selection{Match: dormouse.MatchID(args[1]), Limit: 1}) {
+			return client.use(cmd.Context(), env, func(ctx context.Context, c *dormouse.Client) error {
+				for m, err := range c.Parked(ctx, args[0], dormouse.Selection{Match: dormouse.MatchID(args[1]), Limit: 1}) {
 					if err != nil {
 						return err
 					}
@@ -221,8 +221,8 @@ func newParkedEnd(env Environment, name, done string,
 			if err != nil {
 				return err
 			}
-			return client.use(cmd.Context(), env, func(c *dormouse.Client) error {
-				tally, err := end(cmd.Context(), c, args[0], selection)
+			return client.use(cmd.Context(), env, func(ctx context.Context, c *dormouse.Client) error {
+				tally, err := end(ctx, c, args[0], selection)
 				if err != nil {
 					return fmt.Errorf("%d %s, then: %w", tally.Done, done, err)
 				}

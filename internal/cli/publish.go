@@ -40,8 +40,8 @@ The body is the argument, the file of --file, or what comes on standard input.`,
 			if err != nil {
 				return err
 			}
-			return client.use(cmd.Context(), env, func(c *dormouse.Client) error {
-				return publish(cmd.Context(), env, c, message, flags.count, client.json)
+			return client.use(cmd.Context(), env, func(ctx context.Context, c *dormouse.Client) error {
+				return publish(ctx, env, c, message, flags.count, client.json)
 			})
 		},
 	}

@@ -55,7 +55,10 @@ func (s screen) table(headings table.Row, rows []table.Row) {
 	t.Style().Options.SeparateRows = false
 	t.Style().Options.DrawBorder = false
 	t.Style().Format.Header = text.FormatDefault
-	t.SetAllowedRowLength(s.width)
+	t.SuppressTrailingSpaces()
+	if s.terminal {
+		t.SetAllowedRowLength(s.width)
+	}
 	t.AppendHeader(headings)
 	t.AppendRows(rows)
 	fmt.Fprintln(s, t.Render())

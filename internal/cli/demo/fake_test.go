@@ -119,6 +119,11 @@ func (c *fakeCourier) attempt(handle func(context.Context, Arrival) error, a Arr
 	case err := <-result:
 		return err
 	case <-ctx.Done():
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-time.After(Grace):
 		return ctx.Err()
 	}
 }

@@ -10,6 +10,7 @@ import (
 // resolution, so that lateness measures the broker and not the rounding.
 const (
 	Deadline    = 400 * time.Millisecond // how long a handler may take
+	Grace       = 100 * time.Millisecond // how much longer, if it takes no notice of that, before it loses its place
 	MaxAttempts = 4                      // deliveries before a message is parked
 
 	minDelay  = 100 * time.Millisecond
@@ -32,7 +33,7 @@ const (
 	OverrunsOnce
 	PanicsOnce
 	AlwaysFails
-	AlwaysOverruns
+	AlwaysStuck
 	AlwaysPanics
 )
 
@@ -42,7 +43,8 @@ type failure int
 const (
 	none failure = iota
 	fails
-	overruns
+	overruns // and returns when its context ends
+	sticks   // and takes no notice of its context
 	panics
 )
 
@@ -51,8 +53,10 @@ func (b Behaviour) on(attempt int) failure {
 	switch {
 	case b == FailsTwice && attempt <= 2, b == AlwaysFails:
 		return fails
-	case b == OverrunsOnce && attempt == 1, b == AlwaysOverruns:
+	case b == OverrunsOnce && attempt == 1:
 		return overruns
+	case b == AlwaysStuck:
+		return sticks
 	case b == PanicsOnce && attempt == 1, b == AlwaysPanics:
 		return panics
 	}
@@ -90,7 +94,7 @@ const Binding = "order.*"
 func Plan(count int, run string, random *rand.Rand) []Message {
 	names := NewNames(run)
 	keys := []string{"order.created", "order.paid", "order.cancelled"}
-	hopeless := []Behaviour{AlwaysFails, AlwaysOverruns, AlwaysFails, AlwaysPanics}
+	hopeless := []Behaviour{AlwaysFails, AlwaysStuck, AlwaysFails, AlwaysPanics}
 	plan := make([]Message, count)
 	for i := range plan {
 		m := Message{

@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/dormousemq/dormouse"
 )
 
-const (
-	concurrency = 32                     // handlers at once, for each queue
-	grace       = 100 * time.Millisecond // for a handler to return after its deadline
-)
+const concurrency = 32 // handlers at once, for each queue
 
 // Rabbit carries messages through a broker, by the client library.
 type Rabbit struct {
@@ -72,7 +68,7 @@ func (r *Rabbit) Work(ctx context.Context, handle func(context.Context, Arrival)
 			Retry:       dormouse.RetrySteps(Waits()...),
 			Concurrency: concurrency,
 			Timeout:     Deadline,
-			Grace:       grace,
+			Grace:       Grace,
 		})
 		if err != nil {
 			return err

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	publishers = 16
-	overtime   = 200 * time.Millisecond // how long an overrunning handler ignores that its deadline has passed
-	linger     = 300 * time.Millisecond // how long to look for duplicates when everything has arrived
-	patience   = 5 * time.Second        // how long to wait for an arrival once everything is due
-	tidyUp     = 10 * time.Second       // how long removing the topology may take
+	publishers   = 16
+	confirmation = 10 * time.Second       // how long the broker may take to confirm a message
+	linger       = 300 * time.Millisecond // how long to look for duplicates when everything has arrived
+	patience     = 5 * time.Second        // how long to wait for an arrival once everything is due
+	tidyUp       = 10 * time.Second       // how long removing the topology may take
 )
 
 // A Run is one demonstration. It can be run once.
@@ -29,11 +29,12 @@ type Run struct {
 	plan     []Message
 	ledger   *Ledger
 	draining atomic.Bool
+	over     chan struct{}
 }
 
 // New returns a run of the plan that has not begun.
 func New(courier Courier, plan []Message) *Run {
-	return &Run{courier: courier, plan: plan, ledger: NewLedger(plan)}
+	return &Run{courier: courier, plan: plan, ledger: NewLedger(plan), over: make(chan struct{})}
 }
 
 // A Report is what a run has to tell.
@@ -53,6 +54,7 @@ func (r *Run) Progress() Progress { return r.ledger.Progress() }
 // for some seconds, because they would otherwise reach queues that are gone. What was declared is removed in any case.
 func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	start := time.Now()
+	defer close(r.over)
 	ctx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	defer func() {
@@ -124,12 +126,10 @@ func (r *Run) publish(ctx context.Context) error {
 					return
 				}
 				m := r.plan[i]
-				r.ledger.Publishing(m.ID, time.Now())
-				if err := r.courier.Publish(ctx, m); err != nil {
+				if err := r.publishOne(ctx, m); err != nil {
 					cancel(err)
 					return
 				}
-				r.ledger.Published(m.ID)
 			}
 		})
 	}
@@ -137,10 +137,21 @@ func (r *Run) publish(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+func (r *Run) publishOne(ctx context.Context, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, confirmation)
+	defer cancel()
+	r.ledger.Publishing(m.ID, time.Now())
+	if err := r.courier.Publish(ctx, m); err != nil {
+		return err
+	}
+	r.ledger.Published(m.ID)
+	return nil
+}
+
 // await waits until every message is settled, the worker has stopped, ctx has ended, or there is nothing to hope for: all
 // is long due and nothing has arrived for a while.
 func (r *Run) await(ctx context.Context, idle <-chan struct{}) {
-	allDue := maxDelay + MaxAttempts*Deadline
+	allDue := maxDelay + MaxAttempts*(Deadline+Grace)
 	for _, w := range Waits() {
 		allDue += w
 	}
@@ -182,7 +193,12 @@ func (r *Run) handle(ctx context.Context, a Arrival) error {
 		r.ledger.Delivered(m.ID)
 		return nil
 	case overruns:
-		return r.overrun(ctx, m, a.Attempt, now)
+		<-ctx.Done()
+		r.failed(m, a.Attempt, deadline(ctx, now))
+		return ctx.Err()
+	case sticks:
+		r.stick(m, a.Attempt, deadline(ctx, now).Add(Grace))
+		return nil
 	case panics:
 		r.failed(m, a.Attempt, time.Now())
 		panic("nil pointer in the invoice template")
@@ -192,20 +208,21 @@ func (r *Run) handle(ctx context.Context, a Arrival) error {
 	}
 }
 
-// overrun is a handler that does not look at its context. It reports success, but too late for it to count.
-func (r *Run) overrun(ctx context.Context, m Message, attempt int, began time.Time) error {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = began.Add(Deadline)
+// deadline is when the context of a handler that began at the given time ends.
+func deadline(ctx context.Context, began time.Time) time.Time {
+	if d, ok := ctx.Deadline(); ok {
+		return d
 	}
-	if attempt < MaxAttempts {
-		r.failed(m, attempt, deadline)
-	}
-	pause(context.WithoutCancel(ctx), time.Until(deadline)+overtime)
+	return began.Add(Deadline)
+}
+
+// stick is a handler that is stuck until the run is over. The success that it reports then comes too late to count.
+func (r *Run) stick(m Message, attempt int, lost time.Time) {
 	if attempt >= MaxAttempts {
-		r.failed(m, attempt, deadline)
+		<-time.After(time.Until(lost))
 	}
-	return nil
+	r.failed(m, attempt, lost)
+	<-r.over
 }
 
 // failed notes that the attempt went wrong at the given time.
