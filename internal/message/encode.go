@@ -18,6 +18,7 @@ const (
 	flagExpiration
 	flagDeaths
 	flagCounts
+	flagPriority
 )
 
 // AppendTo appends the stored form of the message to dst:
@@ -40,7 +41,12 @@ func (m *Message) AppendTo(dst []byte) []byte {
 	if m.Returns != 0 || m.Failures != 0 {
 		flags |= flagCounts
 	}
-	dst = append(dst, flags, m.Priority)
+	priority := byte(0)
+	if m.Priority != NoPriority {
+		flags |= flagPriority
+		priority = byte(m.Priority)
+	}
+	dst = append(dst, flags, priority)
 	dst = appendString(dst, m.Exchange)
 	dst = appendStrings(dst, m.Keys)
 	dst = appendStrings(dst, m.BCC)
@@ -121,8 +127,10 @@ func appendStrings(dst []byte, list []string) []byte {
 // Decode reads what AppendTo wrote. The message shares no memory with b.
 func Decode(b []byte) (*Message, error) {
 	d := decoder{rest: append([]byte(nil), b...)}
-	flags, m := d.byte(), &Message{Expiration: NoExpiration}
-	m.Priority = d.byte()
+	flags, m := d.byte(), &Message{Expiration: NoExpiration, Priority: NoPriority}
+	if priority := d.byte(); flags&flagPriority != 0 {
+		m.Priority = int(priority)
+	}
 	m.Persistent = flags&flagPersistent != 0
 	m.Exchange = string(d.bytes())
 	m.Keys = d.strings()

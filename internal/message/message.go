@@ -23,6 +23,9 @@ const MaxTTL = 315_360_000_000 * time.Millisecond
 // NoExpiration is the Expiration of a message without one.
 const NoExpiration time.Duration = -1
 
+// NoPriority is the Priority of a message without one.
+const NoPriority = -1
+
 // Message is one message. Do not change one that others may see.
 type Message struct {
 	// Exchange is where it was published to, by a client or last by dead-lettering.
@@ -38,8 +41,8 @@ type Message struct {
 	Body []byte
 	// Persistent is whether it asked to survive a restart (delivery-mode 2).
 	Persistent bool
-	// Priority is its priority, 0 if it has none.
-	Priority uint8
+	// Priority is its priority, or NoPriority.
+	Priority int
 	// Expiration is its own TTL in whole milliseconds, or NoExpiration.
 	Expiration time.Duration
 	// Deaths is its dead-lettering history, nil if it has none.
@@ -64,8 +67,11 @@ func New(exchange, key string, properties, body []byte) (*Message, error) {
 		Properties: properties,
 		Body:       body,
 		Persistent: view.DeliveryMode == 2,
-		Priority:   view.Priority,
+		Priority:   NoPriority,
 		Expiration: NoExpiration,
+	}
+	if view.Has(wire.FlagPriority) {
+		m.Priority = int(view.Priority)
 	}
 	if view.Has(wire.FlagExpiration) {
 		if m.Expiration, err = parseExpiration(string(view.Expiration)); err != nil {
@@ -163,10 +169,10 @@ func (m *Message) AllKeys() []string {
 	return append(m.Keys[:len(m.Keys):len(m.Keys)], m.BCC...)
 }
 
-// Headers are the headers of the message as published, without BCC; nil if there
-// are none or they cannot be read.
+// Headers are the headers by which the message is routed: those of the publisher,
+// without BCC, and those of its deaths; nil if there are none or they cannot be read.
 func (m *Message) Headers() wire.Table {
-	p, err := wire.ParseProperties(m.Properties)
+	p, err := wire.ParseProperties(m.Delivered(Counts{}))
 	if err != nil {
 		return nil
 	}

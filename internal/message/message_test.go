@@ -150,7 +150,7 @@ func TestEncoding(t *testing.T) {
 			Properties: rapid.SliceOf(rapid.Byte()).Draw(t, "properties"),
 			Body:       rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
 			Persistent: rapid.Bool().Draw(t, "persistent"),
-			Priority:   rapid.Byte().Draw(t, "priority"),
+			Priority:   rapid.IntRange(NoPriority, 255).Draw(t, "priority"),
 			Expiration: NoExpiration,
 			Returns:    rapid.Uint32().Draw(t, "returns"),
 			Failures:   rapid.Uint32().Draw(t, "failures"),

@@ -125,7 +125,7 @@ func (b *backlog) refill() error {
 		if err != nil {
 			return fmt.Errorf("message %d: %w", seq, err)
 		}
-		e.level, e.seq, e.redelivered = b, seq, seq <= b.delivered
+		e.level, e.seq, e.redelivered = b, seq, seq <= b.delivered || e.returns > 0
 		e.readMark(mark)
 		b.head.pushBack(e)
 		b.headBytes += int64(e.msg.Memory())

@@ -95,9 +95,7 @@ func (q *Queue) publishDead(batch []dead) (touched []*Queue) {
 			Queue: q.name, Reason: d.reason, Time: d.at,
 			Exchange: *q.settings.DeadLetterExchange, RoutingKey: q.settings.DeadLetterRoutingKey,
 		})
-		if q.settings.Type == Quorum {
-			m.Returns, m.Failures = d.entry.returns, d.entry.failures
-		}
+		m.Returns, m.Failures = d.entry.returns, d.entry.failures
 		var targets []*Queue
 		targets, taken[i] = q.host.DeadLetter(tx, d.reason, m)
 		touched = append(touched, targets...)

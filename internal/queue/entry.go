@@ -72,5 +72,8 @@ func decodeEntry(b []byte) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Entry{msg: m, expires: int64(expires), stored: true, loaded: len(b)}, nil
+	return &Entry{
+		msg: m, expires: int64(expires), stored: true, loaded: len(b),
+		returns: m.Returns, failures: m.Failures,
+	}, nil
 }

@@ -24,11 +24,7 @@ func (q *Queue) expire(tx *store.Tx, now time.Time) {
 			q.armFor(e)
 			return
 		}
-		if q.returned.peek() == e {
-			q.returned.pop()
-		} else {
-			e.level.pop()
-		}
+		q.pop(e)
 		q.bury(tx, e, reasonExpired, now)
 	}
 }
@@ -51,28 +47,39 @@ func (q *Queue) armFor(e *Entry) {
 }
 
 // soonest returns that of the messages at a head which expires first, nil if none
-// does. There is a head for each priority and one for what came back.
+// does. A classic queue has one head: what it would deliver next. A quorum queue has
+// one for each priority and one for what came back, as RabbitMQ since 4.3.
 func (q *Queue) soonest() *Entry {
+	if q.settings.Type == Classic {
+		if e := q.peek(); e != nil && e.expires != 0 {
+			return e
+		}
+		return nil
+	}
 	var first *Entry
 	consider := func(e *Entry) {
 		if e != nil && e.expires != 0 && (first == nil || e.expires < first.expires) {
 			first = e
 		}
 	}
-	back := q.returned.peek()
-	consider(back)
+	consider(q.returned.peek())
 	for _, b := range q.levels {
 		e, err := b.peek()
 		if err != nil {
 			q.log.Error("cannot read the messages of a queue from the data folder", "queue", q.name, "error", err)
 			continue
 		}
-		behind := e != nil && back != nil && !q.returned.ahead && back.level == b && back.seq < e.seq
-		if !behind {
-			consider(e)
-		}
+		consider(e)
 	}
 	return first
+}
+
+// Declared says that the queue has been declared again, also passively. That is a use
+// of a classic queue, not of a quorum queue: RabbitMQ does not renew the latter's lease.
+func (q *Queue) Declared() {
+	if q.settings.Type == Classic {
+		q.Touch()
+	}
 }
 
 // Touch says that the queue is in use: its Expires runs from now.

@@ -6,12 +6,28 @@ import (
 	"github.com/dormousemq/dormouse/internal/store"
 )
 
-// wouldOverflow tells whether e is one too many. Dead letters that no queue has taken
-// yet count too.
-func (q *Queue) wouldOverflow(e *Entry) bool {
+// refuses tells whether e is one too many for a queue that rejects what is. Dead
+// letters that no queue has taken yet count too.
+//
+// A classic queue is exact. A quorum queue takes one more than its limit, and then
+// nothing until it is down to four fifths of it, as RabbitMQ's does.
+func (q *Queue) refuses(e *Entry) bool {
 	s := &q.settings
-	return s.MaxLength != Unlimited && int64(q.ready()+len(q.outbox)+len(q.held)+1) > s.MaxLength ||
-		s.MaxBytes != Unlimited && q.readyBytes()+e.bodySize() > s.MaxBytes
+	if s.Overflow == DropHead {
+		return false
+	}
+	length, size := int64(q.ready()+len(q.outbox)+len(q.held)), q.readyBytes()
+	if s.Type == Classic {
+		return s.MaxLength != Unlimited && length+1 > s.MaxLength || s.MaxBytes != Unlimited && size+e.bodySize() > s.MaxBytes
+	}
+	over := func(n, limit int64) bool {
+		if q.full {
+			limit = limit * 4 / 5
+		}
+		return n > limit
+	}
+	q.full = s.MaxLength != Unlimited && over(length, s.MaxLength) || s.MaxBytes != Unlimited && over(size, s.MaxBytes)
+	return q.full
 }
 
 // dropHead drops the oldest messages until the queue is within its limits.

@@ -52,9 +52,11 @@ type Queue struct {
 
 	mu       sync.Mutex
 	deleted  bool
-	levels   []*backlog // by priority, lowest first; one if the queue has none
+	levels   []*backlog // of the priorities that have been used, highest first
+	window   int
 	returned returns
 	unacked  int
+	full     bool // a quorum queue that refuses messages until it is emptier
 
 	consumers []*Consumer // in order of subscription
 	line      line
@@ -78,8 +80,11 @@ func New(o Options) *Queue {
 		name: o.Name, settings: o.Settings, id: o.ID, store: o.Store, clock: o.Clock, host: o.Host, log: o.Logger,
 		returned: newReturns(o.Settings),
 	}
-	for i := range int(o.Settings.MaxPriority) + 1 {
-		q.levels = append(q.levels, newBacklog(o.Store, o.ID+store.QueueID(i), cmp.Or(o.window, windowMessages)))
+	q.window = cmp.Or(o.window, windowMessages)
+	for i := range o.Settings.Levels() {
+		if o.Store.Counters(o.ID+i).Messages > 0 {
+			q.level(i)
+		}
 	}
 	q.expiry = q.clock.AfterFunc(q.expiryDue)
 	q.retry = q.clock.AfterFunc(q.retryHeld)
@@ -95,11 +100,24 @@ func (q *Queue) Start() {
 	q.expiryDue()
 }
 
+// level is the backlog of a priority.
+func (q *Queue) level(priority store.QueueID) *backlog {
+	id := q.id + priority
+	i, found := slices.BinarySearchFunc(q.levels, id, func(b *backlog, id store.QueueID) int { return cmp.Compare(id, b.id) })
+	if !found {
+		q.levels = slices.Insert(q.levels, i, newBacklog(q.store, id, q.window))
+	}
+	return q.levels[i]
+}
+
 // Name is the queue's name.
 func (q *Queue) Name() string { return q.name }
 
 // ID is the queue's first number in the store.
 func (q *Queue) ID() store.QueueID { return q.id }
+
+// Levels is how many numbers of the store it has, from ID on.
+func (q *Queue) Levels() store.QueueID { return q.settings.Levels() }
 
 // Settings are those it was made with.
 func (q *Queue) Settings() Settings { return q.settings }
@@ -152,7 +170,7 @@ func (q *Queue) Enqueue(tx *store.Tx, m *message.Message) Outcome {
 		return Gone
 	}
 	e := q.newEntry(m, now)
-	if q.settings.Overflow != DropHead && q.wouldOverflow(e) {
+	if q.refuses(e) {
 		if q.settings.Overflow == RejectPublishDLX {
 			q.bury(tx, e, reasonMaxLength, now)
 		}
@@ -164,11 +182,20 @@ func (q *Queue) Enqueue(tx *store.Tx, m *message.Message) Outcome {
 		q.dropHead(tx, now)
 	}
 	q.expire(tx, now)
+	if e.failures > 0 {
+		// A classic queue too, once it has kept the message, tells that it had failed
+		// in the queue before: RabbitMQ 4.3.
+		e.redelivered = true
+	}
 	return Accepted
 }
 
 func (q *Queue) newEntry(m *message.Message, now time.Time) *Entry {
-	e := &Entry{msg: m, level: q.levels[min(int(m.Priority), len(q.levels)-1)]}
+	priority := min(m.Priority, int(q.settings.MaxPriority))
+	if m.Priority == message.NoPriority {
+		priority = int(q.settings.DefaultPriority)
+	}
+	e := &Entry{msg: m, level: q.level(store.QueueID(priority)), returns: m.Returns, failures: m.Failures}
 	ttl := q.settings.TTL
 	if m.Expiration != message.NoExpiration && (ttl == Unlimited || m.Expiration < ttl) {
 		ttl = m.Expiration
@@ -176,10 +203,7 @@ func (q *Queue) newEntry(m *message.Message, now time.Time) *Entry {
 	if ttl != Unlimited {
 		e.expires = now.Add(ttl).UnixNano()
 	}
-	if q.settings.Type == Quorum {
-		e.returns, e.failures = m.Returns, m.Failures
-		e.redelivered = e.returns > 0
-	}
+	e.redelivered = q.settings.Type == Quorum && e.returns > 0
 	return e
 }
 
@@ -260,8 +284,7 @@ func (q *Queue) peek() *Entry {
 	if back != nil && q.returned.ahead {
 		return back
 	}
-	for i := len(q.levels) - 1; i >= 0; i-- {
-		b := q.levels[i]
+	for _, b := range q.levels {
 		if back != nil && back.level == b && (b.head.len() == 0 || back.seq < b.head.at(0).seq) {
 			return back
 		}
@@ -348,7 +371,7 @@ func (q *Queue) Reject(failed bool, entries ...*Entry) {
 	q.change(func(tx *store.Tx, now time.Time) {
 		for _, e := range entries {
 			q.release(e)
-			e.returned(failed)
+			q.cameBack(e, failed)
 			q.bury(tx, e, reasonRejected, now)
 		}
 	})
@@ -362,8 +385,8 @@ func (q *Queue) Requeue(failed bool, entries ...*Entry) {
 	q.change(func(tx *store.Tx, now time.Time) {
 		for _, e := range entries {
 			q.release(e)
-			e.returned(failed)
-			q.giveBack(tx, e, failed, now)
+			q.cameBack(e, failed)
+			q.giveBack(tx, e, now)
 		}
 		if q.settings.Overflow == DropHead {
 			q.dropHead(tx, now)
@@ -371,27 +394,25 @@ func (q *Queue) Requeue(failed bool, entries ...*Entry) {
 	})
 }
 
-func (e *Entry) returned(failed bool) {
+// cameBack counts that e came back from a consumer. A classic queue counts failures
+// only, and tells them to nobody but the queue that e is dead-lettered to.
+func (q *Queue) cameBack(e *Entry, failed bool) {
 	e.consumer = nil
 	e.redelivered = true
-	e.returns++
 	if failed {
 		e.failures++
 	}
+	if failed || q.settings.Type == Quorum {
+		e.returns++
+	}
 }
 
-func (q *Queue) giveBack(tx *store.Tx, e *Entry, failed bool, now time.Time) {
-	limit := q.settings.DeliveryLimit
-	switch {
-	case limit >= 0 && int64(e.failures) > limit:
+func (q *Queue) giveBack(tx *store.Tx, e *Entry, now time.Time) {
+	if limit := q.settings.DeliveryLimit; limit >= 0 && int64(e.failures) > limit {
 		q.bury(tx, e, reasonDeliveryLimit, now)
 		return
-	case q.settings.Type == Quorum && limit < 0 && !failed:
-		q.remove(tx, e)
-		q.append(tx, e)
-	default:
-		q.returned.push(e)
 	}
+	q.returned.push(e)
 	if e.stored {
 		tx.Mark(e.level.id, e.seq, e.mark())
 	}

@@ -104,7 +104,7 @@ func (b *bench) publishMessage(q *Queue, m *message.Message) Outcome {
 }
 
 func persistent(body string) *message.Message {
-	return &message.Message{Keys: []string{"key"}, Properties: []byte{0, 0}, Body: []byte(body), Persistent: true, Expiration: message.NoExpiration}
+	return &message.Message{Keys: []string{"key"}, Properties: []byte{0, 0}, Body: []byte(body), Persistent: true, Expiration: message.NoExpiration, Priority: message.NoPriority}
 }
 
 func withTTL(body string, ttl time.Duration) *message.Message {
@@ -275,7 +275,7 @@ func TestUnacknowledgedComesBackRedeliveredAfterRestart(t *testing.T) {
 func TestExpiryOnlyAtTheHead(t *testing.T) {
 	both(t, func(t *testing.T, s Settings) {
 		b := newBench(t)
-		b.targets["dead"] = b.queue(9, Defaults(Classic, true))
+		b.targets["dead"] = b.queue(99, Defaults(Classic, true))
 		q := b.queue(1, dlx(s, "dead"))
 		b.publishMessage(q, withTTL("slow", 3*time.Second))
 		b.publishMessage(q, withTTL("fast", 300*time.Millisecond))
@@ -375,7 +375,7 @@ func TestRequeuePosition(t *testing.T) {
 	}{
 		{"classic: its old place", Defaults(Classic, true), []string{"a", "b", "c", "d"}},
 		{"quorum: ahead, in the order of return", Defaults(Quorum, true), []string{"c", "a", "b", "d"}},
-		{"quorum without a limit: at the end", unlimited, []string{"d", "c", "a", "b"}},
+		{"quorum without a limit: the same", unlimited, []string{"c", "a", "b", "d"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -443,7 +443,7 @@ func TestCountsSurviveRestart(t *testing.T) {
 func TestRejectDeadLettersInOrder(t *testing.T) {
 	both(t, func(t *testing.T, s Settings) {
 		b := newBench(t)
-		b.targets["dead"] = b.queue(9, Defaults(Classic, true))
+		b.targets["dead"] = b.queue(99, Defaults(Classic, true))
 		q := b.queue(1, dlx(s, "dead"))
 		b.publish(q, numbers(0, 1000)...)
 		sink := &tray{}
@@ -456,7 +456,7 @@ func TestRejectDeadLettersInOrder(t *testing.T) {
 		}
 		q.Reject(true, entries...)
 		b.restart()
-		same(t, "in the target after a restart", b.drain(b.queue(9, Defaults(Classic, true))), numbers(0, 1000))
+		same(t, "in the target after a restart", b.drain(b.queue(99, Defaults(Classic, true))), numbers(0, 1000))
 		if c := b.queue(1, s).Counts(); c.Ready != 0 {
 			t.Fatalf("%d are in the source too", c.Ready)
 		}
@@ -487,7 +487,7 @@ func TestAtLeastOnceHoldsWhatNobodyTakes(t *testing.T) {
 	}
 	b.restart()
 	q = b.queue(1, s)
-	b.targets["later"] = b.queue(9, Defaults(Classic, true))
+	b.targets["later"] = b.queue(99, Defaults(Classic, true))
 	b.clock.Advance(heldRetry)
 	same(t, "once there is a target", b.drain(b.targets["later"]), numbers(0, 40))
 	if len(q.held) != 0 || len(q.outbox) != 0 {
@@ -502,7 +502,7 @@ func TestAtLeastOnceRetries(t *testing.T) {
 	q := b.queue(1, s)
 	b.publish(q, numbers(0, 40)...)
 	b.clock.Advance(2 * time.Second)
-	b.targets["later"] = b.queue(9, Defaults(Classic, true))
+	b.targets["later"] = b.queue(99, Defaults(Classic, true))
 	b.clock.Advance(heldRetry)
 	same(t, "once there is a target", b.drain(b.targets["later"]), numbers(0, 40))
 	if len(q.held) != 0 || len(q.outbox) != 0 {
@@ -548,7 +548,7 @@ func TestPriorities(t *testing.T) {
 	s := Defaults(Classic, true)
 	s.MaxPriority = 5
 	q := b.queue(1, s)
-	for body, priority := range map[string]uint8{"low": 0, "middle": 3, "high": 5} {
+	for body, priority := range map[string]int{"low": 0, "middle": 3, "high": 5} {
 		m := persistent(body)
 		m.Priority = priority
 		b.publishMessage(q, m)

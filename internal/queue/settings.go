@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/store"
+)
 
 // Type is the x-queue-type of a queue.
 type Type string
@@ -46,8 +50,9 @@ type Settings struct {
 	DeadLetterRoutingKey *string
 	// AtLeastOnce keeps a dead letter until a queue has taken it.
 	AtLeastOnce bool
-	// MaxPriority is the highest priority of the queue, 0 for none.
-	MaxPriority uint8
+	// MaxPriority is the highest priority of the queue, 0 if all are the same.
+	// DefaultPriority is that of a message without one.
+	MaxPriority, DefaultPriority uint8
 	// SingleActiveConsumer gives messages to one consumer at a time.
 	SingleActiveConsumer bool
 	// DeliveryLimit is how many failed deliveries a quorum queue allows, or Unlimited.
@@ -63,9 +68,13 @@ func Defaults(t Type, durable bool) Settings {
 	}
 	if t == Quorum {
 		s.DeliveryLimit = DefaultDeliveryLimit
+		s.MaxPriority, s.DefaultPriority = 31, 4 // https://www.rabbitmq.com/docs/quorum-queues#priorities, 4.3
 	}
 	return s
 }
+
+// Levels is how many numbers of the store a queue takes: one for each priority.
+func (s *Settings) Levels() store.QueueID { return store.QueueID(s.MaxPriority) + 1 }
 
 // stores tells whether a message with or without the persistent flag is kept on disk.
 // A quorum queue keeps all of them.

@@ -9,16 +9,19 @@ import (
 )
 
 // ErrExclusiveUse is returned by Consume if an exclusive consumer is there, or the
-// new one would be exclusive and is not the first.
+// new one would be exclusive and is not the first, or the queue has a single active one.
 var ErrExclusiveUse = errors.New("queue: in exclusive use")
 
 // Consume adds a consumer and begins to deliver to it.
 func (q *Queue) Consume(c *Consumer) error {
 	err := ErrDeleted
 	q.change(func(*store.Tx, time.Time) {
-		if len(q.consumers) > 0 && (c.Exclusive || q.consumers[0].Exclusive) {
-			err = ErrExclusiveUse
-			return
+		if q.settings.Type == Classic { // a quorum queue ignores it
+			alone := c.Exclusive || len(q.consumers) > 0 && q.consumers[0].Exclusive
+			if alone && (len(q.consumers) > 0 || q.settings.SingleActiveConsumer) {
+				err = ErrExclusiveUse
+				return
+			}
 		}
 		err = nil
 		c.queue = q

@@ -103,7 +103,7 @@ func (ch *channel) bindQueue(m *wire.QueueBind) error {
 func (ch *channel) unbindQueue(m *wire.QueueUnbind) error {
 	b, err := ch.queueBinding(vhost.Bind{Source: m.Exchange, Destination: m.Queue, Key: m.RoutingKey, Arguments: m.Arguments})
 	if err == nil {
-		err = ch.conn.host.UnbindQueue(ch.conn.ctx, ch.conn, b)
+		err = ch.conn.host.UnbindQueue(ch.conn.ctx, b)
 	}
 	return ch.ok(err, false, &wire.QueueUnbindOk{})
 }

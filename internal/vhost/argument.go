@@ -2,6 +2,7 @@ package vhost
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dormousemq/dormouse/internal/message"
@@ -12,49 +13,44 @@ import (
 // queueArgument is an argument of queue.declare that means something.
 type queueArgument struct {
 	name string
-	// types are the queue types that know it; nil for all.
+	// types are the queue types that know it.
 	types []queue.Type
 	// set takes a value into the settings, or returns RabbitMQ's reason to refuse it.
 	set func(s *queue.Settings, v any) (reason string)
 }
 
+const queueType = "x-queue-type"
+
 var (
-	classicOnly = []queue.Type{queue.Classic}
-	quorumOnly  = []queue.Type{queue.Quorum}
+	both    = []queue.Type{queue.Classic, queue.Quorum}
+	classic = []queue.Type{queue.Classic}
+	quorum  = []queue.Type{queue.Quorum}
+	stream  = []queue.Type{} // known, but to neither of these
 )
 
-// queueArguments are the known arguments. Others are accepted and mean nothing.
+// queueArguments are the known arguments, in the order in which they are checked. Others
+// are accepted and mean nothing.
 // Source: https://www.rabbitmq.com/docs/queues#optional-arguments.
 var queueArguments = []queueArgument{
-	{"x-queue-type", nil, func(*queue.Settings, any) string { return "" }},
-	{"x-expires", nil, func(s *queue.Settings, v any) string {
-		ms, reason := milliseconds(v)
-		if reason == "" && ms == 0 {
-			reason = "{value_zero,0}"
-		}
-		s.Expires = ms
+	{"x-consumer-timeout", quorum, func(_ *queue.Settings, v any) string {
+		_, reason := nonNegative(v)
 		return reason
 	}},
-	{"x-message-ttl", nil, func(s *queue.Settings, v any) string {
-		ms, reason := milliseconds(v)
-		s.TTL = ms
-		return reason
-	}},
-	{"x-dead-letter-exchange", nil, func(s *queue.Settings, v any) string {
+	{"x-dead-letter-exchange", both, func(s *queue.Settings, v any) string {
 		name, ok := v.(string)
 		s.DeadLetterExchange = &name
-		return expectString(v, ok)
+		return unacceptable(v, ok)
 	}},
-	{"x-dead-letter-routing-key", nil, func(s *queue.Settings, v any) string {
+	{"x-dead-letter-routing-key", both, func(s *queue.Settings, v any) string {
 		key, ok := v.(string)
 		s.DeadLetterRoutingKey = &key
-		return expectString(v, ok)
+		return unacceptable(v, ok)
 	}},
-	{"x-dead-letter-strategy", quorumOnly, func(s *queue.Settings, v any) string {
+	{"x-dead-letter-strategy", quorum, func(s *queue.Settings, v any) string {
 		strategy, ok := v.(string)
 		switch {
 		case !ok:
-			return expectString(v, ok)
+			return unacceptable(v, ok)
 		case strategy == "at-least-once":
 			s.AtLeastOnce = true
 		case strategy != "at-most-once":
@@ -62,27 +58,36 @@ var queueArguments = []queueArgument{
 		}
 		return ""
 	}},
-	{"x-max-length", nil, func(s *queue.Settings, v any) (reason string) {
-		s.MaxLength, reason = nonNegative(v)
-		return reason
-	}},
-	{"x-max-length-bytes", nil, func(s *queue.Settings, v any) (reason string) {
-		s.MaxBytes, reason = nonNegative(v)
-		return reason
-	}},
-	{"x-overflow", nil, func(s *queue.Settings, v any) string {
-		overflow, ok := v.(string)
-		switch s.Overflow = queue.Overflow(overflow); {
-		case !ok:
-			return expectString(v, ok)
-		case s.Overflow == queue.RejectPublishDLX && s.Type == queue.Quorum:
-			s.Overflow = queue.DropHead
-		case s.Overflow != queue.DropHead && s.Overflow != queue.RejectPublish && s.Overflow != queue.RejectPublishDLX:
-			return "invalid_overflow"
+	{"x-delayed-retry-max", quorum, ignored},
+	{"x-delayed-retry-min", quorum, ignored},
+	{"x-delayed-retry-type", quorum, ignored},
+	{"x-delivery-limit", quorum, func(s *queue.Settings, v any) string {
+		if n, ok := integer(v); ok {
+			s.DeliveryLimit = max(n, queue.Unlimited)
 		}
 		return ""
 	}},
-	{"x-max-priority", classicOnly, func(s *queue.Settings, v any) string {
+	{"x-expires", both, func(s *queue.Settings, v any) string {
+		ms, reason := milliseconds(v)
+		if reason == "" && ms == 0 {
+			reason = zero
+		}
+		s.Expires = ms
+		return reason
+	}},
+	{"x-initial-cluster-size", stream, ignored},
+	{"x-max-age", stream, ignored},
+	{"x-max-in-memory-bytes", quorum, ignored},
+	{"x-max-in-memory-length", quorum, ignored},
+	{"x-max-length", both, func(s *queue.Settings, v any) (reason string) {
+		s.MaxLength, reason = nonNegative(v)
+		return reason
+	}},
+	{"x-max-length-bytes", both, func(s *queue.Settings, v any) (reason string) {
+		s.MaxBytes, reason = nonNegative(v)
+		return reason
+	}},
+	{"x-max-priority", classic, func(s *queue.Settings, v any) string {
 		n, reason := nonNegative(v)
 		if reason == "" && n > 255 {
 			reason = fmt.Sprintf("{max_value_exceeded,%d}", n)
@@ -90,33 +95,77 @@ var queueArguments = []queueArgument{
 		s.MaxPriority = uint8(n)
 		return reason
 	}},
-	{"x-single-active-consumer", nil, func(s *queue.Settings, v any) string {
+	{"x-message-ttl", both, func(s *queue.Settings, v any) string {
+		ms, reason := milliseconds(v)
+		s.TTL = ms
+		return reason
+	}},
+	{"x-overflow", both, func(s *queue.Settings, v any) string {
+		overflow, ok := v.(string)
+		switch s.Overflow = queue.Overflow(overflow); {
+		case !ok:
+			return unacceptable(v, ok)
+		case s.Overflow == queue.RejectPublishDLX && s.Type == queue.Quorum:
+			s.Overflow = queue.DropHead
+		case s.Overflow != queue.DropHead && s.Overflow != queue.RejectPublish && s.Overflow != queue.RejectPublishDLX:
+			return "invalid_overflow"
+		}
+		return ""
+	}},
+	{"x-queue-leader-locator", both, func(_ *queue.Settings, v any) string {
+		if v != "client-local" && v != "balanced" {
+			return "invalid_queue_locator_arg"
+		}
+		return ""
+	}},
+	{queueType, both, ignored}, // read before all others
+	{"x-queue-version", classic, func(_ *queue.Settings, v any) string {
+		if n, ok := integer(v); !ok || n != 2 {
+			return fmt.Sprintf("\"unsupported queue version '%s'\"", erlang(v))
+		}
+		return ""
+	}},
+	{"x-quorum-initial-group-size", quorum, positive},
+	{"x-quorum-target-group-size", quorum, positive},
+	{"x-single-active-consumer", both, func(s *queue.Settings, v any) string {
 		single, ok := v.(bool)
-		if !ok {
-			return fmt.Sprintf("\"expected boolean, got %s\"", wire.TypeName(v))
-		}
 		s.SingleActiveConsumer = single
-		return ""
+		return unacceptable(v, ok)
 	}},
-	{"x-delivery-limit", quorumOnly, func(s *queue.Settings, v any) string {
-		if n, ok := integer(v); ok {
-			s.DeliveryLimit = max(n, queue.Unlimited)
-		}
-		return ""
-	}},
+	{"x-stream-filter-size-bytes", stream, ignored},
+	{"x-stream-max-segment-size-bytes", stream, ignored},
+}
+
+// ignored accepts any value of an argument that makes no difference here: it is about
+// the members of a cluster, or about what is not offered.
+func ignored(*queue.Settings, any) string { return "" }
+
+func positive(_ *queue.Settings, v any) string {
+	n, reason := nonNegative(v)
+	if reason == "" && n == 0 {
+		reason = zero
+	}
+	return reason
+}
+
+// kind is the queue type that a declaration asks for.
+func (d *QueueDeclare) kind() queue.Type {
+	if name, ok := stringArgument(d.Arguments, queueType); ok {
+		return queue.Type(name)
+	}
+	return queue.Classic
 }
 
 // settings reads the arguments of a queue declaration.
 func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
-	kind := queue.Classic
-	if v, has := d.Arguments.Get("x-queue-type"); has {
-		name, ok := v.(string)
-		if !ok {
-			return queue.Settings{}, h.invalidArgument("x-queue-type", d.Name, expectString(v, false))
+	if v, has := d.Arguments.Get(queueType); has {
+		if _, ok := v.(string); !ok {
+			return queue.Settings{}, h.invalidArgument(queueType, d.Name, unacceptable(v, false))
 		}
-		if kind = queue.Type(name); kind != queue.Classic && kind != queue.Quorum {
-			return queue.Settings{}, h.invalidArgument("x-queue-type", d.Name, fmt.Sprintf("\"unsupported queue type '%s'\"", name))
-		}
+	}
+	kind := d.kind()
+	if !slices.Contains(both, kind) {
+		return queue.Settings{}, h.invalidArgument(queueType, d.Name, fmt.Sprintf("\"unsupported queue type '%s'\"", kind))
 	}
 	s := queue.Defaults(kind, d.Durable && !d.Exclusive)
 	for _, a := range queueArguments {
@@ -124,8 +173,11 @@ func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 		if !has {
 			continue
 		}
-		if a.types != nil && a.types[0] != kind {
+		if !slices.Contains(a.types, kind) {
 			return s, wire.Errorf(wire.PreconditionFailed, "invalid arg '%s' for %s of queue type rabbit_%s_queue", a.name, h.queueText(d.Name), kind)
+		}
+		if _, isName := v.(string); a.name == "x-dead-letter-exchange" && !isName {
+			return s, wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg '%s' in %s", wire.TypeName(v), a.name, h.queueText(d.Name))
 		}
 		if reason := a.set(&s, v); reason != "" {
 			return s, h.invalidArgument(a.name, d.Name, reason)
@@ -152,7 +204,9 @@ func (h *Host) invalidArgument(name, queue, reason string) error {
 	return wire.Errorf(wire.PreconditionFailed, "invalid arg '%s' for %s: %s", name, h.queueText(queue), reason)
 }
 
-func expectString(v any, ok bool) string {
+const zero = "{value_zero,0}"
+
+func unacceptable(v any, ok bool) string {
 	if ok {
 		return ""
 	}

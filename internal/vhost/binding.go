@@ -2,6 +2,7 @@ package vhost
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -59,9 +60,10 @@ func (h *Host) BindQueue(ctx context.Context, owner any, b Bind) error {
 	return h.changeBinding(ctx, b, h.queueEnd(owner), h.addBinding)
 }
 
-// UnbindQueue removes the binding; there need not be one.
-func (h *Host) UnbindQueue(ctx context.Context, owner any, b Bind) error {
-	return h.changeBinding(ctx, b, h.queueEnd(owner), h.dropBinding)
+// UnbindQueue removes the binding. There need not be one, nor its ends, and anybody may
+// do so.
+func (h *Host) UnbindQueue(ctx context.Context, b Bind) error {
+	return h.unbind(ctx, b, h.anyQueueEnd)
 }
 
 // BindExchange binds the destination exchange to the source.
@@ -69,19 +71,32 @@ func (h *Host) BindExchange(ctx context.Context, b Bind) error {
 	return h.changeBinding(ctx, b, h.exchangeEnd, h.addBinding)
 }
 
-// UnbindExchange removes the binding; there need not be one.
+// UnbindExchange removes the binding. There need not be one, nor its ends.
 func (h *Host) UnbindExchange(ctx context.Context, b Bind) error {
-	return h.changeBinding(ctx, b, h.exchangeEnd, h.dropBinding)
+	return h.unbind(ctx, b, h.exchangeEnd)
+}
+
+func (h *Host) unbind(ctx context.Context, b Bind, end func(string) (destination, error)) error {
+	err := h.changeBinding(ctx, b, end, h.dropBinding)
+	if e := new(wire.Exception); errors.As(err, &e) && e.Code == wire.NotFound {
+		return nil
+	}
+	return err
 }
 
 func (h *Host) queueEnd(owner any) func(string) (destination, error) {
 	return func(name string) (destination, error) {
-		q, err := h.queue(name)
-		if err != nil {
-			return destination{}, err
+		to, err := h.anyQueueEnd(name)
+		if err == nil {
+			err = h.checkOwner(to.queue, owner)
 		}
-		return destination{queue: q}, h.checkOwner(q, owner)
+		return to, err
 	}
+}
+
+func (h *Host) anyQueueEnd(name string) (destination, error) {
+	q, err := h.queue(name)
+	return destination{queue: q}, err
 }
 
 func (h *Host) exchangeEnd(name string) (destination, error) {
@@ -108,11 +123,11 @@ func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding,
 	if b.Source == "" {
 		return nil, errDefaultExchange()
 	}
-	to, err := end(b.Destination)
+	x, err := h.exchange(b.Source)
 	if err != nil {
 		return nil, err
 	}
-	x, err := h.exchange(b.Source)
+	to, err := end(b.Destination)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
@@ -89,7 +88,7 @@ func (h *Host) recover() error {
 func (h *Host) dropOrphans() {
 	ours := map[store.QueueID]bool{}
 	for _, q := range h.queues {
-		for i := range levels(q.Settings()) {
+		for i := range q.Levels() {
 			ours[q.ID()+i] = true
 		}
 	}
@@ -163,6 +162,3 @@ func table(t wire.Table, name string) wire.Table {
 	args, _ := v.(wire.Table)
 	return args
 }
-
-// levels is how many numbers of the store a queue takes.
-func levels(s queue.Settings) store.QueueID { return store.QueueID(s.MaxPriority) + 1 }

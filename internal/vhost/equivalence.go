@@ -44,7 +44,13 @@ func (h *Host) queueEquivalence(q *Queue, owner any, d QueueDeclare) error {
 			return inequivalent(p.name, name, quoted(p.received), quoted(p.has))
 		}
 	}
+	if now, is := d.kind(), q.declared.kind(); now != is {
+		return inequivalent(queueType, name, quoted(now), quoted(is))
+	}
 	for _, a := range queueArguments {
+		if a.name == queueType {
+			continue
+		}
 		if err := argumentsEquivalent(q.declared.Arguments, d.Arguments, name, a.name); err != nil {
 			return err
 		}
@@ -56,14 +62,17 @@ func (h *Host) queueEquivalence(q *Queue, owner any, d QueueDeclare) error {
 func argumentsEquivalent(has, received wire.Table, of, name string) error {
 	old, hadOld := has.Get(name)
 	now, hasNow := received.Get(name)
-	if hadOld == hasNow && same(old, now) {
-		return nil
-	}
 	describe := func(v any, is bool) string {
-		if !is {
+		switch {
+		case !is:
 			return "none"
+		case hadOld && hasNow:
+			return "'" + erlang(v) + "'"
 		}
 		return fmt.Sprintf("the value '%s' of type '%s'", erlang(v), wire.TypeName(v))
+	}
+	if hadOld == hasNow && same(old, now) {
+		return nil
 	}
 	return inequivalent(name, of, describe(now, hasNow), describe(old, hadOld))
 }

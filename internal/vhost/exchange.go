@@ -74,7 +74,7 @@ func (h *Host) DeclareExchange(ctx context.Context, d ExchangeDeclare) error {
 func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
 	x := newExchange(d)
 	if x.matcher == nil {
-		return wire.Errorf(wire.PreconditionFailed, "unknown exchange type '%s'", d.Type)
+		return wire.Errorf(wire.PreconditionFailed, "invalid exchange type '%s'", d.Type)
 	}
 	if old := h.exchanges[d.Name]; old != nil {
 		return h.exchangeEquivalence(old, d)
@@ -113,7 +113,7 @@ func (h *Host) DeleteExchange(ctx context.Context, name string, ifUnused bool) e
 		return errDefaultExchange()
 	}
 	if strings.HasPrefix(name, reservedPrefix) {
-		return wire.Errorf(wire.AccessRefused, "exchange name '%s' contains reserved prefix 'amq.*'", name)
+		return wire.Errorf(wire.AccessRefused, "deletion of system %s not allowed", h.exchangeText(name))
 	}
 	tx := h.store.Begin()
 	h.mu.Lock()

@@ -41,7 +41,7 @@ func (h *Host) DeclareQueue(ctx context.Context, owner any, d QueueDeclare) (Que
 	if made {
 		q.Start()
 	} else {
-		q.Touch()
+		q.Declared()
 	}
 	return q.ok(), nil
 }
@@ -64,7 +64,7 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 		return nil, false, err
 	}
 	id := h.nextID
-	h.nextID += levels(settings)
+	h.nextID += settings.Levels()
 	if !d.Exclusive {
 		owner = nil
 	}
@@ -88,17 +88,17 @@ func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueI
 		Name: d.Name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
 	})
 	h.queues[d.Name] = q
-	h.nextID = max(h.nextID, id+levels(settings))
+	h.nextID = max(h.nextID, id+settings.Levels())
 	return q
 }
 
-// CheckQueue is a passive declare. It counts as a use of the queue.
+// CheckQueue is a passive declare.
 func (h *Host) CheckQueue(owner any, name string) (QueueOK, error) {
 	q, err := h.usable(owner, name)
 	if err != nil {
 		return QueueOK{}, err
 	}
-	q.Touch()
+	q.Declared()
 	return q.ok(), nil
 }
 
@@ -129,6 +129,9 @@ func (h *Host) DeleteQueue(ctx context.Context, owner any, d QueueDelete) (int, 
 	n, err := 0, error(nil)
 	if q != nil {
 		if err = h.checkOwner(q, owner); err == nil {
+			err = h.quorumDeletable(q, d)
+		}
+		if err == nil {
 			n, err = h.deleteQueue(tx, q, func(c queue.Counts) error {
 				switch {
 				case d.IfUnused && c.Consumers > 0:
@@ -142,6 +145,22 @@ func (h *Host) DeleteQueue(ctx context.Context, owner any, d QueueDelete) (int, 
 	}
 	h.mu.Unlock()
 	return n, h.finish(ctx, tx, err)
+}
+
+// quorumDeletable refuses the conditions that RabbitMQ does not know for quorum queues.
+func (h *Host) quorumDeletable(q *Queue, d QueueDelete) error {
+	condition := ""
+	switch {
+	case q.Settings().Type != queue.Quorum:
+		return nil
+	case d.IfUnused:
+		condition = "if-unused"
+	case d.IfEmpty:
+		condition = "if-empty"
+	default:
+		return nil
+	}
+	return wire.Errorf(wire.NotImplemented, "cannot delete %s. queue.delete operations with %s flag set are not supported by quorum queues", h.queueText(q.Name()), condition)
 }
 
 // deleteQueue deletes q as a part of tx, if check, which may be nil, allows it.
