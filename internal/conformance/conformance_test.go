@@ -45,6 +45,7 @@ func allCases() []Case {
 		deathCases(),
 		limitCases(),
 		priorityCases(),
+		protocolCases(),
 	)
 }
 
@@ -91,6 +92,7 @@ func TestCaseNames(t *testing.T) {
 		}
 		seen[cs.Name] = true
 	}
+	t.Logf("%d cases", len(seen))
 }
 
 // both makes a case for classic and one for quorum queues.

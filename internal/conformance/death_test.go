@@ -66,6 +66,13 @@ func toQueue(name string, more amqp.Table) amqp.Table {
 	return args
 }
 
+// DeadLetters declares a queue whose dead letters go to a second one, and returns both names.
+func (c *C) DeadLetters(kind string, args amqp.Table) (queue, dead string) {
+	c.Helper()
+	dead = c.Queue("dead", classic, nil)
+	return c.Queue("q", kind, toQueue(dead, args)), dead
+}
+
 func deathCases() []Case {
 	return slices.Concat(reasonCases(), deadRouteCases(), historyCases(), republishCases(), cycleCases())
 }

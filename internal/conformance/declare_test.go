@@ -16,7 +16,9 @@ type declare struct {
 // DeclareRefused declares a queue and returns the exception.
 func (c *C) DeclareRefused(name string, d declare, args amqp.Table) string {
 	c.Helper()
-	c.deleteLater(func(ch *amqp.Channel) error { return deleteQueue(ch, name) })
+	if !d.Exclusive { // which goes with its connection
+		c.deleteLater(func(ch *amqp.Channel) error { return deleteQueue(ch, name) })
+	}
 	return c.Refused(func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(name, !d.Transient, d.AutoDelete, d.Exclusive, false, args)
 		return err
@@ -246,7 +248,10 @@ func exclusiveCases() []Case {
 			_, err := c.ch.QueueDeclare(name, false, false, true, false, nil)
 			c.OK(err)
 			c.Equal("exclusive again", c.DeclareRefused(name, declare{Transient: true, Exclusive: true}, nil), "")
-			c.Equal("not exclusive", c.DeclareRefused(name, declare{Transient: true}, nil), locked)
+			c.Equal("not exclusive", c.Refused(func(ch *amqp.Channel) error {
+				_, err := ch.QueueDeclare(name, false, false, false, false, nil)
+				return err
+			}), locked)
 		}},
 		{"exclusive/quorum", func(c *C) {
 			c.Equal("exception", c.DeclareRefused(c.Unique("q"), declare{Exclusive: true}, amqp.Table{"x-queue-type": "quorum"}),

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +14,7 @@ func limitCases() []Case {
 	limited := func(c *C, kind string, args amqp.Table, overflow string) (queue, dead string) {
 		c.Helper()
 		with := amqp.Table{"x-overflow": overflow}
-		for k, v := range args {
-			with[k] = v
-		}
+		maps.Copy(with, args)
 		return c.DeadLetters(kind, with)
 	}
 	two := amqp.Table{"x-max-length": int32(2)}

@@ -146,7 +146,7 @@ func countCases() []Case {
 		}},
 		Case{"delivery count/quorum/carried into the next quorum queue", func(c *C) {
 			dead := c.Queue("dead", quorum, nil)
-			q := c.Queue("q", quorum, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead})
+			q := c.Queue("q", quorum, toQueue(dead, nil))
 			c.Fill(q, "a")
 			c.OK(c.Get(q).Reject(true))
 			c.OK(c.Get(q).Reject(false))
@@ -155,7 +155,7 @@ func countCases() []Case {
 		}},
 		Case{"delivery count/quorum/not shown by a classic queue", func(c *C) {
 			dead := c.Queue("dead", classic, nil)
-			q := c.Queue("q", quorum, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead})
+			q := c.Queue("q", quorum, toQueue(dead, nil))
 			c.Fill(q, "a")
 			c.OK(c.Get(q).Reject(true))
 			c.OK(c.Get(q).Reject(false))
@@ -174,8 +174,8 @@ func countCases() []Case {
 		carriedCase("nack", classic, quorum, func(d amqp.Delivery) error { return d.Nack(false, false) }, "false delivery=void acquired=void"),
 		Case{"delivery count/quorum/carried through a classic queue", func(c *C) {
 			dead := c.Queue("dead", quorum, nil)
-			wait := c.Queue("wait", classic, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead, "x-message-ttl": int32(20)})
-			q := c.Queue("q", quorum, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": wait})
+			wait := c.Queue("wait", classic, toQueue(dead, amqp.Table{"x-message-ttl": int32(20)}))
+			q := c.Queue("q", quorum, toQueue(wait, nil))
 			c.Fill(q, "a")
 			c.OK(c.Get(q).Reject(true))
 			c.OK(c.Get(q).Reject(false))
@@ -201,12 +201,7 @@ func deliveryLimitCases() []Case {
 	// deliveries counts how often a message is delivered until it is dead-lettered.
 	deliveries := func(c *C, limit amqp.Table, give func(k *Consumer, d amqp.Delivery) error, enough int) (n int, ended bool) {
 		c.Helper()
-		dead := c.Queue("dead", classic, nil)
-		args := amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
-		for k, v := range limit {
-			args[k] = v
-		}
-		q := c.Queue("q", quorum, args)
+		q, dead := c.DeadLetters(quorum, limit)
 		c.Fill(q, "a")
 		k, over := c.Consume(q, consume{Prefetch: 1}), c.Consume(dead, consume{})
 		for n < enough {
@@ -237,8 +232,7 @@ func deliveryLimitCases() []Case {
 		limit("none", amqp.Table{"x-delivery-limit": int64(-1)}, 1, 30, changedIn(v40, "1 true", "30 false")),
 		limit("as string means the default", amqp.Table{"x-delivery-limit": "3"}, 1, 30, changedIn(v43, "30 false", "21 true")),
 		{"delivery limit/by closing the channel", func(c *C) {
-			dead := c.Queue("dead", classic, nil)
-			q := c.Queue("q", quorum, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead, "x-delivery-limit": int64(1)})
+			q, dead := c.DeadLetters(quorum, amqp.Table{"x-delivery-limit": int64(1)})
 			c.Fill(q, "a")
 			for range 2 {
 				k := c.Consume(q, consume{Prefetch: 1})
@@ -248,8 +242,7 @@ func deliveryLimitCases() []Case {
 			c.Equal("dead", c.Bodies(dead, 1), []string{"a"})
 		}},
 		{"delivery limit/of a sibling in the same prefetch", func(c *C) {
-			dead := c.Queue("dead", classic, nil)
-			q := c.Queue("q", quorum, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead, "x-delivery-limit": int64(0)})
+			q, dead := c.DeadLetters(quorum, amqp.Table{"x-delivery-limit": int64(0)})
 			c.Fill(q, "a", "b")
 			k := c.Consume(q, consume{Prefetch: 2})
 			k.Bodies(2)
@@ -268,8 +261,8 @@ func deliveryLimitCases() []Case {
 		{"delivery limit/counts on through a retry loop", func(c *C) {
 			// reject, wait, back: on 4.x the count travels with the message.
 			wait := c.Unique("wait")
-			q := c.Queue("q", quorum, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": wait, "x-delivery-limit": int64(2)})
-			c.Queue("wait", classic, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": q, "x-message-ttl": int32(10)})
+			q := c.Queue("q", quorum, toQueue(wait, amqp.Table{"x-delivery-limit": int64(2)}))
+			c.Queue("wait", classic, toQueue(q, amqp.Table{"x-message-ttl": int32(10)}))
 			c.Fill(q, "a")
 			k := c.Consume(q, consume{Prefetch: 1})
 			var got []string

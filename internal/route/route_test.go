@@ -40,9 +40,9 @@ func wantMatch(t *testing.T, m Matcher[string], key string, want ...string) {
 }
 
 func TestBindingIdentity(t *testing.T) {
-	for name, make := range kinds {
+	for name, newMatcher := range kinds {
 		t.Run(name, func(t *testing.T) {
-			m := make()
+			m := newMatcher()
 			x := func(v any) Arguments { return Arguments{{"x-n", v}} }
 			if !m.Bind("k", nil, "a") {
 				t.Error("first bind is not new")
@@ -71,9 +71,9 @@ func TestBindingIdentity(t *testing.T) {
 }
 
 func TestArgumentOrderHasNoMeaning(t *testing.T) {
-	for name, make := range kinds {
+	for name, newMatcher := range kinds {
 		t.Run(name, func(t *testing.T) {
-			m := make()
+			m := newMatcher()
 			m.Bind("k", Arguments{{"x-1", "1"}, {"x-2", "2"}}, "a")
 			if m.Bind("k", Arguments{{"x-2", "2"}, {"x-1", "1"}}, "a") {
 				t.Error("reordered arguments make a new binding")
@@ -97,9 +97,9 @@ func TestCallerMayReuseArguments(t *testing.T) {
 
 // Many destinations of one key, removed from the middle: exercises the index and the swap.
 func TestManyDestinations(t *testing.T) {
-	for name, make := range kinds {
+	for name, newMatcher := range kinds {
 		t.Run(name, func(t *testing.T) {
-			m := make()
+			m := newMatcher()
 			var all []string
 			for i := range 100 {
 				d := strings.Repeat("q", i+1)

@@ -212,8 +212,8 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	one, two := "1", any("2")
 	h := Headers(func(string) (any, bool) { return two, true })
 	headers := func() Headers { return h }
-	for name, make := range kinds {
-		m := make()
+	for name, newMatcher := range kinds {
+		m := newMatcher()
 		m.Bind("a.b", nil, one)
 		m.Bind("a.b", Arguments{{"x-match", "any"}, {"n", "2"}, {"i", int32(2)}}, one)
 		m.Bind("#.b", nil, "2")
