@@ -34,6 +34,8 @@ type channel struct {
 	nextTag   uint64
 	unacked   ledger
 	consumers map[string]*consumer
+	limit     int         // most messages that all consumers together have, 0 for no limit
+	held      []*consumer // by that limit
 	confirms  confirms
 	dirty     bool // is in conn.dirty
 }

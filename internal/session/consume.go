@@ -122,14 +122,18 @@ func (k *consumer) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 	if ch.closed || c.dead {
 		return false
 	}
+	k.from = d.Queue
+	if ch.limited() && !k.NoAck {
+		ch.held = append(ch.held, k)
+		return false
+	}
 	if c.out.size >= deliverLimit {
-		k.from = d.Queue
 		c.stalled = append(c.stalled, k)
 		return false
 	}
 	k.announce()
 	m := wire.BasicDeliver{
-		ConsumerTag: k.Tag, DeliveryTag: ch.tag(d, k.NoAck), Redelivered: d.Redelivered,
+		ConsumerTag: k.Tag, DeliveryTag: ch.tag(d, k.NoAck, false), Redelivered: d.Redelivered,
 		Exchange: d.Message.Exchange, RoutingKey: d.Message.Keys[0],
 	}
 	b, mark := wire.BeginMethod(c.out.begin(), ch.number)
@@ -139,19 +143,39 @@ func (k *consumer) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 	return true
 }
 
-// tag gives a delivery its tag, and remembers it if it is to be acknowledged. With
-// conn.mu held.
-func (ch *channel) tag(d queue.Delivery, noAck bool) uint64 {
+// limited tells whether the consumers of the channel have as many messages as they may.
+// With conn.mu held.
+func (ch *channel) limited() bool { return ch.limit > 0 && ch.unacked.consumed() >= ch.limit }
+
+// resumeHeld lets the consumers go on that the channel's limit has held, if it does not
+// any more.
+func (ch *channel) resumeHeld() {
+	c := ch.conn
+	c.mu.Lock()
+	if len(ch.held) == 0 || ch.limited() {
+		c.mu.Unlock()
+		return
+	}
+	held := ch.held
+	ch.held = nil
+	c.mu.Unlock()
+	for _, k := range held {
+		k.resume()
+	}
+}
+
+// tag gives a delivery its tag, and remembers it if it is to be acknowledged; got is
+// whether it answers basic.get. With conn.mu held.
+func (ch *channel) tag(d queue.Delivery, noAck, got bool) uint64 {
 	tag := ch.nextTag
 	ch.nextTag++
 	if !noAck {
-		ch.unacked.add(unacked{tag: tag, queue: d.Queue, entry: d.Entry})
+		ch.unacked.add(unacked{tag: tag, queue: d.Queue, entry: d.Entry, got: got})
 	}
 	return tag
 }
 
-// resume asks for deliveries again. Only the writer calls it, so that what it has
-// refused and what it asks for keep pace with what it writes.
+// resume asks for deliveries again.
 func (k *consumer) resume() { k.from.Resume(&k.Consumer) }
 
 // QueueGone tells the client that the queue was deleted.
@@ -190,13 +214,21 @@ func (ch *channel) cancel(m *wire.BasicCancel) error {
 	return nil
 }
 
-// qos handles basic.qos. The limit is that of each consumer to come; global is
-// taken for that too, as RabbitMQ 4.3 does unless told otherwise.
+// qos handles basic.qos: the limit of each consumer to come, or with global that of
+// the channel, which RabbitMQ 4.3 offers only if told so.
+// Source: https://www.rabbitmq.com/docs/consumer-prefetch.
 func (ch *channel) qos(m *wire.BasicQos) error {
 	if m.PrefetchSize != 0 {
 		return wire.Errorf(wire.NotImplemented, "prefetch_size!=0 (%d)", m.PrefetchSize)
 	}
-	ch.prefetch = int(m.PrefetchCount)
+	if m.Global {
+		ch.conn.mu.Lock()
+		ch.limit = int(m.PrefetchCount)
+		ch.conn.mu.Unlock()
+		ch.resumeHeld()
+	} else {
+		ch.prefetch = int(m.PrefetchCount)
+	}
 	ch.send(&wire.BasicQosOk{})
 	return nil
 }
@@ -220,7 +252,7 @@ func (ch *channel) get(m *wire.BasicGet) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out.method(ch.number, &wire.BasicGetOk{
-		DeliveryTag: ch.tag(d, m.NoAck), Redelivered: d.Redelivered,
+		DeliveryTag: ch.tag(d, m.NoAck, true), Redelivered: d.Redelivered,
 		Exchange: d.Message.Exchange, RoutingKey: d.Message.Keys[0], MessageCount: uint32(d.Remaining),
 	})
 	c.out.content(ch.number, c.frameMax, properties, d.Message)

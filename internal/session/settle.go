@@ -51,6 +51,7 @@ func (ch *channel) settle(tag uint64, multiple bool, v verdict) error {
 		return nil
 	}
 	c.apply(v, list)
+	ch.resumeHeld()
 	clear(list)
 	c.settling = list[:0]
 	return nil
@@ -102,5 +103,6 @@ func (ch *channel) recover(requeue bool) error {
 	list := ch.unacked.takeAll(nil)
 	ch.conn.mu.Unlock()
 	ch.conn.apply(nackedRequeue, list)
+	ch.resumeHeld()
 	return nil
 }

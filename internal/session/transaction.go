@@ -92,6 +92,7 @@ func (ch *channel) commit() error {
 	for _, s := range t.settled {
 		c.apply(s.verdict, s.list)
 	}
+	ch.resumeHeld()
 	if err := all.wait(c.ctx); err != nil {
 		return err
 	}

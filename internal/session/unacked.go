@@ -12,6 +12,7 @@ type unacked struct {
 	tag   uint64
 	queue *queue.Queue
 	entry *queue.Entry // nil once it is settled
+	got   bool         // by basic.get, so the limit of the channel does not count it
 }
 
 // ledger is the unacknowledged messages of a channel, in the order of their tags.
@@ -19,7 +20,11 @@ type unacked struct {
 type ledger struct {
 	list []unacked
 	live int
+	got  int // of the live ones by basic.get
 }
+
+// consumed is how many messages consumers have.
+func (l *ledger) consumed() int { return l.live - l.got }
 
 func (l *ledger) add(u unacked) {
 	if cap(l.list) == len(l.list) && l.live < len(l.list)/2 {
@@ -27,6 +32,17 @@ func (l *ledger) add(u unacked) {
 	}
 	l.list = append(l.list, u)
 	l.live++
+	if u.got {
+		l.got++
+	}
+}
+
+// settled counts that u is no longer there.
+func (l *ledger) settled(u unacked) {
+	l.live--
+	if u.got {
+		l.got--
+	}
 }
 
 func (l *ledger) compact() {
@@ -46,15 +62,15 @@ func (l *ledger) take(dst []unacked, tag uint64, multiple bool) ([]unacked, bool
 	}
 	if !multiple {
 		dst = append(dst, l.list[i])
+		l.settled(l.list[i])
 		l.list[i] = unacked{tag: tag}
-		l.live--
 		l.trim()
 		return dst, true
 	}
 	for _, u := range l.list[:i+1] {
 		if u.entry != nil {
 			dst = append(dst, u)
-			l.live--
+			l.settled(u)
 		}
 	}
 	clear(l.list[:i+1])
@@ -85,6 +101,11 @@ func (l *ledger) putBack(back []unacked) {
 		return 1
 	})
 	l.live = len(l.list)
+	for _, u := range back {
+		if u.got {
+			l.got++
+		}
+	}
 }
 
 func (l *ledger) first() uint64 {
