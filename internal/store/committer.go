@@ -88,7 +88,8 @@ func (s *Store) nextGroup() (g *group, last bool) {
 		case <-s.stop:
 		case <-due:
 			s.mu.Lock()
-			return s.seal(), s.closing
+			closing = s.closing
+			return s.seal(), closing
 		case <-loose:
 			s.syncLoose()
 			loose = nil
