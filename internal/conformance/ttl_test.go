@@ -210,9 +210,9 @@ func expiresCases() []Case {
 			c.Empty(dead)
 		}},
 		{"expires/consumer keeps it", func(c *C) {
-			q := c.Queue("q", classic, expires(100))
+			q := c.Queue("q", classic, expires(1000))
 			k := c.Consume(q, consume{})
-			k.None(300 * time.Millisecond)
+			k.None(1500 * time.Millisecond)
 			c.Equal("route", c.Returned("", q, text("a")), "")
 			k.Stop()
 			c.Eventually("the queue to vanish", unrouted(c, q))

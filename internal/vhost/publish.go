@@ -175,13 +175,19 @@ func (h *Host) match(x *Exchange, keys []string, headers func() route.Headers, r
 	}
 }
 
-// lookup finds headers by name; of two with one name the last counts.
+// lookup finds headers by name; of two with one name the last counts. A timestamp is
+// looked at in milliseconds, as RabbitMQ 4 does, so it never equals that of a binding,
+// which is in seconds.
 func lookup(t wire.Table) route.Headers {
 	return func(name string) (any, bool) {
 		for i := len(t) - 1; i >= 0; i-- {
-			if t[i].Name == name {
-				return t[i].Value, true
+			if t[i].Name != name {
+				continue
 			}
+			if at, ok := t[i].Value.(wire.Timestamp); ok {
+				return at * 1000, true
+			}
+			return t[i].Value, true
 		}
 		return nil, false
 	}
