@@ -69,8 +69,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 	s.fault.heal()
-	s.recovered(t)
-	barrier(t, s.Store)
+	settle(t, s.Store)
 	close(stop)
 	readers.Wait()
 	for q := QueueID(1); q <= queues; q++ {

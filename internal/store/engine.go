@@ -67,6 +67,11 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 		MaxOpenFiles:                512,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { o.logger.Debug("background work failed", "err", err) },
+			PossibleAPIMisuse: func(info pebble.PossibleAPIMisuseInfo) {
+				if info.Kind == pebble.NondeterministicSingleDelete {
+					o.logger.Error("a record was written twice", "key", fmt.Sprintf("%x", info.UserKey))
+				}
+			},
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				if e.guard.failure() == nil {
 					o.logger.Error("data is damaged", "file", info.Path, "err", info.Details)

@@ -24,7 +24,8 @@ type failing struct {
 func openFailing(t *testing.T) failing {
 	t.Helper()
 	f := failing{fault: &fault{}, memory: vfs.NewCrashableMem(), events: make(chan error, 100)}
-	options := Options{FS: errorfs.Wrap(f.memory, f.fault), OnFailure: func(err error) { f.events <- err }}
+	options := testOptions(t, errorfs.Wrap(f.memory, f.fault))
+	options.OnFailure = func(err error) { f.events <- err }
 	var err error
 	if f.Store, err = openStore("data", options, testTuning, false); err != nil {
 		t.Fatal(err)
@@ -34,7 +35,7 @@ func openFailing(t *testing.T) failing {
 		select {
 		case <-f.done: // the test closed it
 		default:
-			f.recovered(t)
+			settle(t, f.Store)
 			closeVerified(t, f.Store)
 		}
 	})
@@ -191,7 +192,7 @@ func TestCloseWhileTheDiskFails(t *testing.T) {
 // memtables, removes and closes. Whatever fails, what was confirmed is there, and in the end all is.
 func TestOneWriteFails(t *testing.T) {
 	for _, times := range []int{1, 20} {
-		for n := 0; ; n += 1 + n/20 {
+		for n := 0; ; n += 1 + n/8 {
 			if !failAt(t, n, times) {
 				t.Logf("%d writes in all", n)
 				break
@@ -209,7 +210,7 @@ func failAt(t *testing.T, n, times int) (failed bool) {
 	var s *Store
 	for s == nil {
 		var err error
-		if s, err = openStore("data", testOptions(files), testTuning, false); err != nil && (!errors.Is(err, syscall.EIO) || errors.Is(err, ErrDamaged)) {
+		if s, err = openStore("data", testOptions(t, files), testTuning, false); err != nil && (!errors.Is(err, syscall.EIO) || errors.Is(err, ErrDamaged)) {
 			t.Fatalf("write %d: open: %v", n, err)
 		}
 	}
@@ -241,9 +242,7 @@ func failAt(t *testing.T, n, times int) (failed bool) {
 		}
 	}
 	fault.paused(func() {
-		for s.Begin().Wait(t.Context()) != nil {
-			<-time.After(time.Millisecond)
-		}
+		settle(t, s)
 		verify(t, s)
 		check(s, "in the end", want)
 	})

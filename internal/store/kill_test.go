@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -56,6 +57,11 @@ func killWriter(t *testing.T, dir string) (confirmed, removed uint64) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
 	cmd.Env = append(os.Environ(), killDir+"="+dir)
 	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe() // the writer ends when this process does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -69,28 +75,31 @@ func killWriter(t *testing.T, dir string) (confirmed, removed uint64) {
 		if err != nil {
 			t.Fatalf("the writer says %q", lines.Text())
 		}
-		if n == 1000 {
+		if n == 100 {
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	_ = cmd.Wait()
-	if confirmed < 1000 {
+	if confirmed < 500 {
 		t.Fatalf("the writer ended early, after %d", confirmed)
 	}
 	return confirmed, max(confirmed, 100) - 100
 }
 
 func writeUntilKilled(dir string) {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	s, err := Open(dir, Options{})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	var told printer
-	c := s.Counters(1)
-	seq := c.NextSeq
+	told := printer{ahead: make(chan struct{}, 50)}
+	seq := s.Counters(1).NextSeq
 	filler := strings.Repeat("x", 500)
 	puts := map[uint64]*Put{} // nothing of what an earlier process put
 	for ; ; seq++ {
@@ -103,6 +112,7 @@ func writeUntilKilled(dir string) {
 		}
 		if seq%8 == 7 {
 			tx.Purge(2, 0, seq-7)
+			told.ahead <- struct{}{}
 			tx.Commit(told, seq)
 		} else {
 			tx.End()
@@ -110,11 +120,13 @@ func writeUntilKilled(dir string) {
 	}
 }
 
-type printer struct{}
+// printer prints the tags it is told. The writer is ahead by as many commits as the channel takes.
+type printer struct{ ahead chan struct{} }
 
-func (printer) Committed(tag uint64, err error) {
+func (p printer) Committed(tag uint64, err error) {
 	if err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println(tag)
+	<-p.ahead
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,7 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -209,7 +207,7 @@ func (m *machine) finish(t *rapid.T, w *work) {
 	case "wait":
 		w.tx.Commit(m, number)
 		if !m.fault.on() {
-			m.wait(t)
+			settle(t, m.store)
 		}
 	}
 }
@@ -357,23 +355,6 @@ func (m *machine) breakDisk(t *rapid.T) {
 
 func (m *machine) heal(*rapid.T) { m.fault.heal() }
 
-// wait waits until all is written.
-func (m *machine) wait(t *rapid.T) {
-	for range 10_000 {
-		done := make(waitChannel, 1)
-		m.store.Begin().Commit(done, 0)
-		err := <-done
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, ErrUnavailable) {
-			t.Fatalf("wait: %v", err)
-		}
-		<-time.After(time.Millisecond)
-	}
-	t.Fatalf("the store does not recover: %v", m.store.Err())
-}
-
 // read returns what is in the store.
 func (m *machine) read(t *rapid.T) state {
 	got := state{queues: map[QueueID]queueModel{}, definitions: map[string]string{}}
@@ -400,7 +381,7 @@ func (m *machine) check(t *rapid.T) {
 	if m.fault.on() {
 		return
 	}
-	m.wait(t)
+	settle(t, m.store)
 	verify(t, m.store)
 	got, want := m.read(t), m.last()
 	if m.faulted {

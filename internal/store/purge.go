@@ -1,6 +1,10 @@
 package store
 
-// purge drops a range of records of one queue. The counters stay exact: what is dropped is counted, or all that stays, whichever
+// fewRecords is up to how many records are deleted one by one. More are deleted by a range deletion, which is a burden to all
+// readers until it has been compacted.
+const fewRecords = 256
+
+// purge removes a range of records of one queue. The counters stay exact: what is removed is counted, or all that stays, whichever
 // is less work.
 func (w *batchWriter) purge(o *op, index int) error {
 	st := w.s.touch(o.q, w.g)
@@ -14,15 +18,62 @@ func (w *batchWriter) purge(o *op, index int) error {
 		if err != nil {
 			return err
 		}
-		w.deleteSpan(space, o.q, r)
+		if err := w.deleteRecords(st, space, r, gone.messages, index); err != nil {
+			return err
+		}
 		st.next.take(space, gone.messages, gone.bytes)
 		if space == spaceDurable {
 			st.removed += gone.messages
-			w.durable = true
+			if r.lo <= st.next.head {
+				st.next.head = max(st.next.head, min(r.hi, st.next.NextSeq))
+			}
 		}
 	}
 	st.transient.removeSpan(r)
 	return nil
+}
+
+// drop removes a queue.
+func (w *batchWriter) drop(o *op, index int) error {
+	st := w.s.touch(o.q, w.g)
+	for _, space := range [...]byte{spaceDurable, spaceTransient} {
+		messages, _ := st.next.of(space)
+		if *messages == 0 && st.next.marksOf(space).empty() {
+			continue
+		}
+		if err := w.deleteRecords(st, space, span{0, maxSeq}, *messages, index); err != nil {
+			return err
+		}
+	}
+	st.next, st.transient, st.dropped = tally{}, seqSet{}, true
+	return nil
+}
+
+// deleteRecords deletes the records of a queue in r, of which there are so many, and their marks.
+func (w *batchWriter) deleteRecords(st *queueState, space byte, r span, messages uint64, index int) error {
+	w.durable = w.durable || space == spaceDurable
+	if space == spaceDurable {
+		r.lo = max(r.lo, min(st.now.head, st.next.head))
+	}
+	if messages > fewRecords {
+		w.deleteSpan(space, st.id, r)
+		return nil
+	}
+	for i := range index { // what the batch has
+		o := &w.g.ops[i]
+		if o.q != st.id || o.space != space || !r.contains(o.seq) {
+			continue
+		}
+		switch o.kind {
+		case opPut:
+			if !o.put.cancelled {
+				_ = w.b.Delete(w.recordKey(space, o.q, o.seq, partRecord), nil)
+			}
+		case opMark:
+			_ = w.b.Delete(w.recordKey(space, o.q, o.seq, partMark), nil)
+		}
+	}
+	return w.e.eachRecordKey(space, st.id, r, func(key []byte) { _ = w.b.Delete(key, nil) })
 }
 
 // amount is a number of records and their size.
@@ -33,7 +84,7 @@ type amount struct{ messages, bytes uint64 }
 func (w *batchWriter) count(st *queueState, space byte, r span, index int) (amount, error) {
 	head := uint64(0)
 	if space == spaceDurable {
-		head = st.now.head
+		head = st.now.head // on disk there is nothing below
 	}
 	purged := w.purgesBefore(st.id, index)
 	inside := w.tallyOf(space, st.id, purged, span{max(r.lo, head), r.hi})

@@ -127,6 +127,25 @@ func (e *engine) each(prefix []byte, fn func(key, value []byte) error) error {
 	return readError(it.Error())
 }
 
+// eachRecordKey calls fn with the key of each record and mark of q in r.
+func (e *engine) eachRecordKey(space byte, q QueueID, r span, fn func(key []byte)) error {
+	it, err := e.recordIterator(space, q, r)
+	if err != nil {
+		return readError(err)
+	}
+	for it.First(); it.Valid(); it.Next() {
+		fn(it.Key())
+	}
+	return readError(it.Close())
+}
+
+func (e *engine) recordIterator(space byte, q QueueID, r span) (*pebble.Iterator, error) {
+	return e.db.NewIter(&pebble.IterOptions{
+		LowerBound: appendRecordKey(nil, space, q, r.lo, partMark),
+		UpperBound: appendRecordKey(nil, space, q, r.hi, partMark),
+	})
+}
+
 // prefixEnd is the first key after all that begin with prefix.
 func prefixEnd(prefix []byte) []byte {
 	end := bytes.Clone(prefix)
@@ -157,10 +176,7 @@ func openCursor(e *engine, space byte, q QueueID, r span) *cursor {
 	if r.empty() {
 		return c
 	}
-	c.it, c.failed = e.db.NewIter(&pebble.IterOptions{
-		LowerBound: appendRecordKey(nil, space, q, r.lo, partMark),
-		UpperBound: appendRecordKey(nil, space, q, r.hi, partMark),
-	})
+	c.it, c.failed = e.recordIterator(space, q, r)
 	return c
 }
 

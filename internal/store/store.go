@@ -90,6 +90,7 @@ type tuning struct {
 	sync            time.Duration // of SyncInterval
 	retry, retryMax time.Duration // between attempts to write again
 	memTable        uint64        // bytes of a Pebble memtable
+	pending         int           // see MaxPending
 }
 
 var defaultTuning = tuning{
@@ -97,6 +98,7 @@ var defaultTuning = tuning{
 	sync:  200 * time.Millisecond,
 	retry: 100 * time.Millisecond, retryMax: 5 * time.Second,
 	memTable: 32 << 20,
+	pending:  MaxPending,
 }
 
 // Open opens the data folder dir, and makes it if there is none. Transient records that an earlier process left are dropped.
@@ -215,7 +217,7 @@ func (s *Store) Usage() (Usage, error) {
 
 // noteRoom sets full by what is pending; with mu.
 func (s *Store) noteRoom() {
-	full := s.open.size()+s.inFlight > MaxPending
+	full := s.open.size()+s.inFlight > s.tuning.pending
 	if full == s.full.Load() {
 		return
 	}

@@ -28,10 +28,22 @@ var testTuning = tuning{
 	lazy: time.Millisecond, soft: 3 * time.Millisecond, sync: time.Millisecond,
 	retry: time.Millisecond, retryMax: 5 * time.Millisecond,
 	memTable: 64 << 10, // so that tests reach the tables
+	pending:  4 << 20,
 }
 
-// testOptions are options for a store in a file system in memory.
-func testOptions(files vfs.FS) Options { return Options{FS: files} }
+// testOptions are options for a store in files. What it logs as an error, but for failed writes, fails the test.
+func testOptions(t testingT, files vfs.FS) Options {
+	return Options{FS: files, Logger: slog.New(slog.NewTextHandler(complain{t}, &slog.HandlerOptions{Level: slog.LevelError}))}
+}
+
+type complain struct{ t testingT }
+
+func (c complain) Write(line []byte) (int, error) {
+	if !bytes.Contains(line, []byte("cannot write")) {
+		c.t.Errorf("logged: %s", line)
+	}
+	return len(line), nil
+}
 
 type testingT interface {
 	Helper()
@@ -41,7 +53,7 @@ type testingT interface {
 
 func mustOpen(t testingT, files vfs.FS) *Store {
 	t.Helper()
-	s, err := openStore("data", testOptions(files), testTuning, false)
+	s, err := openStore("data", testOptions(t, files), testTuning, false)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
@@ -78,6 +90,24 @@ func barrier(t testingT, s *Store) {
 	if err := <-done; err != nil {
 		t.Fatalf("barrier: %v", err)
 	}
+}
+
+// settle waits until all that ended before is committed, after a failure of the disk, too.
+func settle(t testingT, s *Store) {
+	t.Helper()
+	for range 10_000 {
+		done := make(waitChannel, 1)
+		s.Begin().Commit(done, 0)
+		err := <-done
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("settle: %v", err)
+		}
+		<-time.After(time.Millisecond)
+	}
+	t.Fatalf("the store does not recover: %v", s.Err())
 }
 
 // verify checks that what the store keeps of each queue follows from what is on disk. Nothing may be under way.
@@ -514,15 +544,15 @@ func TestHeadFollowsRemovals(t *testing.T) {
 func TestBeginBlocksWhileTooMuchIsPending(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	h := holdCommitter(s)
-	record := blob(bytes.Repeat([]byte("x"), 1<<20))
+	record := blob(bytes.Repeat([]byte("x"), 64<<10))
 	var puts []*Put
 	for seq := uint64(0); !s.full.Load(); seq++ {
 		tx := s.Begin()
 		puts = append(puts, tx.Put(1, seq, record, false))
 		tx.End()
 	}
-	if n := len(puts); n < 60 || n > 70 {
-		t.Errorf("full after %d MiB", n)
+	if n := len(puts); n != 64 {
+		t.Errorf("full after %d records of 64 KiB", n)
 	}
 	begun := make(chan *Tx)
 	go func() { begun <- s.Begin() }()

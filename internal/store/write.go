@@ -171,7 +171,7 @@ func (w *batchWriter) encode() error {
 			_ = w.b.Delete(append([]byte{spaceDefinition}, o.more.key...), nil)
 			w.durable = true
 		case opDrop:
-			w.drop(o)
+			err = w.drop(o, i)
 		case opPurge:
 			err = w.purge(o, i)
 		}
@@ -269,17 +269,6 @@ func (w *batchWriter) mark(o *op) {
 	marks := st.next.marksOf(o.space)
 	*marks = marks.extended(o.seq)
 	w.durable = w.durable || o.space == spaceDurable
-}
-
-func (w *batchWriter) drop(o *op) {
-	st := w.s.touch(o.q, w.g)
-	for _, space := range [...]byte{spaceDurable, spaceTransient} {
-		if n, _ := st.next.of(space); *n > 0 || !st.next.marksOf(space).empty() {
-			w.deleteSpan(space, o.q, span{0, maxSeq})
-			w.durable = w.durable || space == spaceDurable
-		}
-	}
-	st.next, st.transient, st.dropped = tally{}, seqSet{}, true
 }
 
 // dropMarksBelow drops the marks of sequence numbers below head. There are no records, but some marks may be left of records that
