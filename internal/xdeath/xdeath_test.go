@@ -92,6 +92,8 @@ func TestCycle(t *testing.T) {
 		{"present death is a rejection", []string{"q1:expired", "q2:rejected"}, "q1", false},
 		{"many rounds of rejection", []string{"work:rejected", "wait:expired", "work:rejected", "wait:expired"}, "work", false},
 		{"delivery limit counts as automatic", []string{"work:delivery_limit", "wait:expired"}, "work", true},
+		{"a lap by time after one by rejection ends before the wait queue",
+			[]string{"work:rejected", "wait:expired", "work:expired"}, "wait", true},
 		{"earlier rejection does not protect a later lap by time",
 			[]string{"work:rejected", "wait:expired", "work:expired", "wait:expired"}, "work", true},
 		{"earlier rejection does not protect a later lap by limit",
