@@ -342,6 +342,7 @@ func TestScriptsOnRabbitMQ(t *testing.T) {
 	address := rabbitMQ(t)
 	for _, s := range scripts {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 			if err != nil {
 				t.Fatal(err)
