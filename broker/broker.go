@@ -91,7 +91,7 @@ type Broker struct {
 	closed    bool
 	serving   sync.WaitGroup
 	ending    sync.Once
-	endErr    error
+	closeErr  error // of the data folder
 }
 
 // New opens the data folder and recovers what is in it. It listens to nothing yet,
@@ -253,8 +253,10 @@ func (b *Broker) Close() error {
 	return b.end(func() error { return nil })
 }
 
-// end ends the broker once; whoever calls later waits for that.
+// end ends the broker, if nobody has done so, by ending the sessions and closing the
+// data folder. Whoever calls later waits for that.
 func (b *Broker) end(sessions func() error) error {
+	var err error
 	b.ending.Do(func() {
 		b.mu.Lock()
 		b.closed = true
@@ -263,9 +265,9 @@ func (b *Broker) end(sessions func() error) error {
 		}
 		b.mu.Unlock()
 		b.serving.Wait()
-		err := sessions()
+		err = sessions()
 		b.host.Close()
-		b.endErr = errors.Join(err, b.store.Close())
+		b.closeErr = b.store.Close()
 	})
-	return b.endErr
+	return errors.Join(err, b.closeErr)
 }
