@@ -371,7 +371,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	go b.Serve(l)
+	go func() { _ = b.Serve(l) }()
 	c, err := amqp.Dial("amqp://guest:guest@" + l.Addr().String())
 	if err != nil {
 		fmt.Println(err)

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
@@ -70,7 +72,7 @@ func (ch *channel) frame(f wire.Frame) error {
 // fail closes the channel for an exception that concerns only it. Other errors it
 // returns, with the method that caused them.
 func (ch *channel) fail(id wire.MethodID, err error) error {
-	e, ok := err.(*wire.Exception)
+	e, ok := errors.AsType[*wire.Exception](err)
 	if !ok || e.IsConnection() {
 		return by(id, err)
 	}

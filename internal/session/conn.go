@@ -183,10 +183,13 @@ type methodError struct {
 
 func (e *methodError) Unwrap() error { return e.Exception }
 
-// by says that an exception was caused by a method. Other errors stay what they
-// are.
+// by says that an exception was caused by a method, if that is not known. Other
+// errors stay what they are.
 func by(id wire.MethodID, err error) error {
-	if e, ok := err.(*wire.Exception); ok {
+	if _, known := errors.AsType[*methodError](err); known {
+		return err
+	}
+	if e, ok := errors.AsType[*wire.Exception](err); ok {
 		return &methodError{id, e}
 	}
 	return err
@@ -194,8 +197,7 @@ func by(id wire.MethodID, err error) error {
 
 // exception returns what to send for err, with the method if known.
 func exception(err error) (e *wire.Exception, id wire.MethodID) {
-	var m *methodError
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*methodError](err); ok {
 		return m.Exception, m.method
 	}
 	if !errors.As(err, &e) {
@@ -256,8 +258,7 @@ func (c *conn) goodbye(err error) wire.Method {
 func (c *conn) awaitEnd(last wire.Method) {
 	for {
 		f, err := c.frames.Next()
-		var e *wire.Exception
-		if errors.As(err, &e) {
+		if _, lost := errors.AsType[*wire.Exception](err); lost {
 			_, _ = io.Copy(io.Discard, reader{c})
 		}
 		if err != nil {

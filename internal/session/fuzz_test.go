@@ -3,6 +3,7 @@ package session
 import (
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,9 +54,9 @@ func FuzzConnection(f *testing.F) {
 		&wire.QueueDeclare{Queue: "q2", Durable: true, Arguments: wire.Table{{Name: "x-queue-type", Value: "quorum"}, {Name: "x-delivery-limit", Value: int32(1)}}},
 		&wire.QueueBind{Queue: "q2", Exchange: "x", RoutingKey: "#"}, &wire.ExchangeBind{Destination: "x", Source: "amq.topic", RoutingKey: "a.*"},
 	)
-	used := append(append(declared[:len(declared):len(declared)], published("hello")...), published("")...)
+	used := append(append(slices.Clip(declared), published("hello")...), published("")...)
 	f.Add(true, used)
-	f.Add(true, append(used[:len(used):len(used)], onChannel1(
+	f.Add(true, append(slices.Clip(used), onChannel1(
 		&wire.ConfirmSelect{}, &wire.BasicQos{PrefetchCount: 1}, &wire.BasicConsume{Queue: "q2", ConsumerTag: "c"}, &wire.BasicGet{Queue: "q"},
 		&wire.BasicNack{DeliveryTag: 1, Requeue: true}, &wire.BasicReject{DeliveryTag: 2}, &wire.BasicRecover{Requeue: true}, &wire.BasicAck{Multiple: true},
 		&wire.BasicCancel{ConsumerTag: "c"}, &wire.QueuePurge{Queue: "q"}, &wire.QueueUnbind{Queue: "q2", Exchange: "x", RoutingKey: "#"},

@@ -55,7 +55,7 @@ func (s *Server) Serve(nc net.Conn) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		nc.Close()
+		_ = nc.Close()
 		return ErrClosed
 	}
 	s.conns[c] = struct{}{}

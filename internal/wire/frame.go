@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -96,7 +97,7 @@ func (r *Reader) Next() (Frame, error) {
 	}
 	whole := frameHead + int(size) + 1
 	if err := r.fill(whole); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return f, err
@@ -204,14 +205,15 @@ func erlangBinary(b []byte) string {
 	if printable {
 		return fmt.Sprintf("<<%q>>", b)
 	}
-	s := "<<"
+	var s strings.Builder
+	s.WriteString("<<")
 	for i, o := range b {
 		if i > 0 {
-			s += ","
+			s.WriteString(",")
 		}
-		s += fmt.Sprint(o)
+		fmt.Fprint(&s, o)
 	}
-	return s + ">>"
+	return s.String() + ">>"
 }
 
 // ContentHeader is the payload of a content header frame. Properties aliases it.

@@ -26,8 +26,8 @@ func methodIDs() (ids []MethodID) {
 // fillIn sets every field of a method to something random.
 func fillIn(t *rapid.T, m Method) {
 	v := reflect.ValueOf(m).Elem()
-	for i := range v.NumField() {
-		switch f := v.Field(i); f.Interface().(type) {
+	for _, field := range v.Fields() {
+		switch f := field; f.Interface().(type) {
 		case bool:
 			f.SetBool(rapid.Bool().Draw(t, "bit"))
 		case string:

@@ -148,7 +148,7 @@ func valueSize(b []byte) (int, bool) {
 	switch b[0] {
 	case 'V':
 	case 't', 'b', 'B':
-		n += 1
+		n++
 	case 's', 'U', 'u':
 		n += 2
 	case 'I', 'i', 'f':

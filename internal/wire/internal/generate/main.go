@@ -88,7 +88,7 @@ func parse(text string) ([]method, error) {
 		if len(rest) > 0 && rest[0] == "content" {
 			m.content, rest = true, rest[1:]
 		}
-		for _, f := range strings.Split(strings.Join(rest, " "), ",") {
+		for f := range strings.SplitSeq(strings.Join(rest, " "), ",") {
 			switch pair := strings.Fields(f); {
 			case len(pair) == 0:
 			case len(pair) != 2 || goTypes[pair[1]] == "":
@@ -111,7 +111,7 @@ var goTypes = map[string]string{
 
 func camel(name string) string {
 	var b strings.Builder
-	for _, w := range strings.Split(name, "-") {
+	for w := range strings.SplitSeq(name, "-") {
 		if w == "id" {
 			w = "ID"
 		}
