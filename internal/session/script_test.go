@@ -244,7 +244,7 @@ var scripts = []script{
 		p.send(1, &wire.BasicCancel{ConsumerTag: "a"})
 	}, "1 basic.cancel-ok {ConsumerTag:a}", ""},
 	{"qos/prefetch size", opened, sendOf(1, &wire.BasicQos{PrefetchSize: 1}), closedByServer + "540 ReplyText:NOT_IMPLEMENTED - prefetch_size!=0 (1) ClassID:60 MethodID:10}", ""},
-	{"qos/global is for each consumer", opened, func(p *peer) {
+	{"qos/global is for the channel", opened, func(p *peer) {
 		p.declare(p.queue, nil)
 		p.send(1, &wire.BasicQos{PrefetchCount: 1, Global: true})
 		p.skip(1)
@@ -254,7 +254,7 @@ var scripts = []script{
 		p.send(1, &wire.BasicConsume{ConsumerTag: "a"})
 		p.expect("1 basic.consume-ok {ConsumerTag:a}", "1 basic.deliver {ConsumerTag:a DeliveryTag:1 Redelivered:false Exchange: RoutingKey:session-script}", `1 header 0 "\x00\x00"`)
 		p.send(1, &wire.BasicConsume{ConsumerTag: "b"})
-	}, lines("1 basic.consume-ok {ConsumerTag:b}", "1 basic.deliver {ConsumerTag:b DeliveryTag:2 Redelivered:false Exchange: RoutingKey:session-script}", `1 header 0 "\x00\x00"`), ""},
+	}, "1 basic.consume-ok {ConsumerTag:b}", lines("1 basic.consume-ok {ConsumerTag:b}", "1 basic.deliver {ConsumerTag:b DeliveryTag:2 Redelivered:false Exchange: RoutingKey:session-script}", `1 header 0 "\x00\x00"`)},
 
 	// Settling.
 	{"settle/unknown tag", opened, sendOf(1, &wire.BasicReject{DeliveryTag: 7}), "1 channel.close {ReplyCode:406 ReplyText:PRECONDITION_FAILED - unknown delivery tag 7 ClassID:60 MethodID:90}", ""},
