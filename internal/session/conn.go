@@ -389,7 +389,7 @@ func (c *conn) nextWrite(quiet *time.Timer) bool {
 	}
 	batch := c.out
 	c.out = output{}
-	stalled := c.stalled
+	stalled := accept(c.stalled)
 	c.stalled = nil
 	c.room.Broadcast()
 	c.mu.Unlock()

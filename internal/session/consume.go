@@ -16,6 +16,7 @@ type consumer struct {
 	// Guarded by conn.mu.
 	announced bool         // consume-ok was sent, or nobody waits for it
 	from      *queue.Queue // that has delivered or tried to
+	refused   bool         // is in conn.stalled or channel.held
 }
 
 // consume handles basic.consume.
@@ -119,15 +120,17 @@ func (k *consumer) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 	c := ch.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ch.closed || c.dead {
+	if ch.closed || c.dead || k.refused {
 		return false
 	}
 	k.from = d.Queue
 	if ch.limited() && !k.NoAck {
+		k.refused = true
 		ch.held = append(ch.held, k)
 		return false
 	}
 	if c.out.size >= deliverLimit {
+		k.refused = true
 		c.stalled = append(c.stalled, k)
 		return false
 	}
@@ -156,12 +159,21 @@ func (ch *channel) resumeHeld() {
 		c.mu.Unlock()
 		return
 	}
-	held := ch.held
+	held := accept(ch.held)
 	ch.held = nil
 	c.mu.Unlock()
 	for _, k := range held {
 		k.resume()
 	}
+}
+
+// accept says of consumers that have refused a delivery that they will not refuse the
+// next. With conn.mu held; resume them after that.
+func accept(refusing []*consumer) []*consumer {
+	for _, k := range refusing {
+		k.refused = false
+	}
+	return refusing
 }
 
 // tag gives a delivery its tag, and remembers it if it is to be acknowledged; got is
