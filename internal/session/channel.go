@@ -114,15 +114,17 @@ func (ch *channel) methodWhileClosing(id wire.MethodID) error {
 // dispatch handles a method on an open channel: first what comes with every
 // message, without allocating.
 func (ch *channel) dispatch(id wire.MethodID, args []byte) error {
-	switch id {
-	case wire.IDBasicPublish:
-		return ch.publish()
-	case wire.IDBasicAck:
+	if id == wire.IDBasicAck {
 		var m wire.BasicAck
 		if err := m.Parse(args); err != nil {
 			return err
 		}
-		return ch.settle(m.DeliveryTag, m.Multiple, acked)
+		return ch.ack(m.DeliveryTag, m.Multiple)
+	}
+	ch.conn.settleAcks()
+	switch id {
+	case wire.IDBasicPublish:
+		return ch.publish()
 	case wire.IDBasicNack:
 		var m wire.BasicNack
 		if err := m.Parse(args); err != nil {

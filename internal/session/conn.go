@@ -36,6 +36,8 @@ type conn struct {
 	frames   *wire.Reader
 	channels map[uint16]*channel
 	names    names
+	acks     []unacked      // by basic.ack, not told to the queues yet
+	acksOf   *channel       // whose they are
 	settling []unacked      // reused, as is the next
 	entries  []*queue.Entry //
 
@@ -107,6 +109,9 @@ func (c *conn) serve() {
 // run handles frames until the connection is to end, and returns why.
 func (c *conn) run() error {
 	for {
+		if len(c.acks) > 0 && !c.frames.Ready() {
+			c.settleAcks()
+		}
 		f, err := c.frames.Next()
 		if err == nil {
 			err = c.frame(f)
@@ -418,6 +423,7 @@ func (c *conn) beat() {
 
 // closeChannels closes all channels without a word to the client.
 func (c *conn) closeChannels() {
+	c.settleAcks()
 	for _, ch := range c.channels {
 		ch.release()
 	}

@@ -30,31 +30,70 @@ func rejected(requeue bool) verdict {
 	return rejectedDiscard
 }
 
-// settle applies a verdict to the message with that tag, or to all up to it. The tag
-// 0 means all there are, but only with multiple.
+// maxAcks is how many acks are gathered at most.
+const maxAcks = 256
+
+// ack settles the message with that tag, or all up to it. Acks that follow one
+// another are gathered, as long as more has been read from the client, so that the
+// queue is locked once for many: settleAcks tells it.
+func (ch *channel) ack(tag uint64, multiple bool) error {
+	if ch.transaction != nil {
+		return ch.settle(tag, multiple, acked)
+	}
+	c := ch.conn
+	if c.acksOf != ch || len(c.acks) >= maxAcks {
+		c.settleAcks()
+		c.acksOf = ch
+	}
+	var err error
+	c.acks, err = ch.take(c.acks, tag, multiple)
+	return err
+}
+
+// settleAcks tells the queues of the acks that have been gathered. The reader calls it
+// before it does anything else for the client, or waits.
+func (c *conn) settleAcks() {
+	if len(c.acks) == 0 {
+		return
+	}
+	c.apply(acked, c.acks)
+	c.acksOf.resumeHeld()
+	clear(c.acks)
+	c.acks = c.acks[:0]
+}
+
+// settle applies a verdict to the message with that tag, or to all up to it.
 func (ch *channel) settle(tag uint64, multiple bool, v verdict) error {
 	c := ch.conn
-	list := c.settling[:0]
-	known := true
-	c.mu.Lock()
-	if tag == 0 && multiple {
-		list = ch.unacked.takeAll(list)
-	} else {
-		list, known = ch.unacked.take(list, tag, multiple)
-	}
-	c.mu.Unlock()
-	if !known {
-		return wire.Errorf(wire.PreconditionFailed, "unknown delivery tag %d", tag)
+	list, err := ch.take(c.settling[:0], tag, multiple)
+	if err != nil {
+		return err
 	}
 	if ch.transaction != nil {
 		ch.transaction.settle(v, list)
-		return nil
+	} else {
+		c.apply(v, list)
+		ch.resumeHeld()
 	}
-	c.apply(v, list)
-	ch.resumeHeld()
 	clear(list)
 	c.settling = list[:0]
 	return nil
+}
+
+// take appends to list the unacknowledged messages that a tag means: the one with that
+// tag, or with multiple all up to it. The tag 0 means all there are, but only with
+// multiple.
+func (ch *channel) take(list []unacked, tag uint64, multiple bool) ([]unacked, error) {
+	ch.conn.mu.Lock()
+	defer ch.conn.mu.Unlock()
+	if tag == 0 && multiple {
+		return ch.unacked.takeAll(list), nil
+	}
+	list, known := ch.unacked.take(list, tag, multiple)
+	if !known {
+		return list, wire.Errorf(wire.PreconditionFailed, "unknown delivery tag %d", tag)
+	}
+	return list, nil
 }
 
 // apply tells the queues.

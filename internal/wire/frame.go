@@ -67,9 +67,11 @@ func NewReader(src io.Reader, frameMax uint32) *Reader {
 // SetFrameMax sets the size of the biggest frame, in octets with overhead.
 func (r *Reader) SetFrameMax(n uint32) { r.frameMax = n }
 
-// Buffered returns how many octets were read but not yet handed out: with none,
-// Next will wait for the peer.
-func (r *Reader) Buffered() int { return r.end - r.start }
+// Ready tells whether Next will return without waiting for the peer.
+func (r *Reader) Ready() bool {
+	b := r.buf[r.start:r.end]
+	return len(b) > frameHead && uint64(len(b)) >= frameHead+uint64(binary.BigEndian.Uint32(b[3:]))+1
+}
 
 // ProtocolHeader reads the eight octets that open a connection.
 func (r *Reader) ProtocolHeader() ([8]byte, error) {

@@ -59,8 +59,22 @@ func TestOneOctetAtATime(t *testing.T) {
 	if err != nil || f.Type != FrameMethod || f.Channel != 7 {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	if r.Buffered() != 0 {
-		t.Errorf("%d octets are buffered", r.Buffered())
+}
+
+func TestReady(t *testing.T) {
+	frame := AppendMethod(nil, 1, &BasicAck{})
+	for n := range 2 * len(frame) {
+		stream := append(append([]byte{}, frame...), append(frame, frame...)[:n]...)
+		r := NewReader(bytes.NewReader(stream), frameMax)
+		if r.Ready() {
+			t.Fatal("ready before anything was read")
+		}
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := r.Ready(), n >= len(frame); got != want {
+			t.Errorf("ready is %v with %d octets of the next frame's %d", got, n, len(frame))
+		}
 	}
 }
 
