@@ -11,9 +11,9 @@ const (
 	// maxMessage is the largest body that is accepted, in bytes: the default
 	// max_message_size of RabbitMQ since 4.0.
 	maxMessage = 16 << 20
-	// promised is the largest size, in bytes, that a content header is believed
-	// before the body comes.
-	promised = 64 << 10
+	// believed is the largest size, in bytes, for which room is made when a content
+	// header promises it. For larger bodies room is made as they come.
+	believed = 4 << 10
 )
 
 // content assembles a method with content: the method, a content header, and body
@@ -84,8 +84,11 @@ func (c *content) add(f wire.Frame) (complete bool, err error) {
 	}
 	c.header, c.size, c.missing = true, h.BodySize, h.BodySize
 	c.properties = len(h.Properties)
-	c.bytes = make([]byte, 0, c.properties+int(min(h.BodySize, promised)))
-	c.bytes = append(c.bytes, h.Properties...)
+	room := c.properties
+	if c.size <= believed {
+		room += int(c.size)
+	}
+	c.bytes = append(make([]byte, 0, room), h.Properties...)
 	return c.missing == 0, nil
 }
 
