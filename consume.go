@@ -68,6 +68,8 @@ const (
 	consumerTag = "dormouse"
 	// settleTime is how long a consumer that is out of time may still take to give its messages back.
 	settleTime = 5 * time.Second
+	// quietTime is how long deliveries that are under way may take to arrive when a consumer stops.
+	quietTime = 100 * time.Millisecond
 )
 
 // A Consumer consumes one queue until it is shut down, through reconnects.
@@ -237,6 +239,7 @@ type subscription struct {
 	lose               context.CancelCauseFunc
 	active             sync.WaitGroup
 	watched            chan struct{} // closed when the closing of the channel has been dealt with
+	acks               sync.RWMutex  // acknowledging takes it for reading
 
 	mu   sync.Mutex
 	held map[uint64]*amqp.Delivery // delivered and not settled, by delivery tag
@@ -339,14 +342,38 @@ func (k *Consumer) serve(s *subscription) {
 				return
 			}
 		case <-k.stop:
-			go func() { _ = s.ch.Cancel(consumerTag, false) }() // amqp091-go ends the deliveries, whatever comes of it
-			for d := range s.deliveries {
-				k.take(s, d)
-			}
-			k.finish(s)
+			k.drain(s)
 			return
 		}
 	}
+}
+
+// drain stops the deliveries and waits for those in progress. What the broker sends after it has been told to stop is dropped by
+// amqp091-go and would look like a crash to the next consumer. So first it is left no room to send anything: acknowledgements are held
+// back until the prefetch is used up, or nothing has come for a moment.
+func (k *Consumer) drain(s *subscription) {
+	s.acks.Lock()
+	quiet := time.NewTimer(quietTime)
+	defer quiet.Stop()
+	for waiting := true; waiting && s.holds() < k.o.Prefetch; {
+		select {
+		case d, ok := <-s.deliveries:
+			if !ok {
+				waiting = false
+				break
+			}
+			k.take(s, d)
+			quiet.Reset(quietTime)
+		case <-quiet.C:
+			waiting = false
+		}
+	}
+	go func() { _ = s.ch.Cancel(consumerTag, false) }() // amqp091-go ends the deliveries, whatever comes of it
+	for d := range s.deliveries {
+		k.take(s, d)
+	}
+	s.acks.Unlock()
+	k.finish(s)
 }
 
 // take begins to process one delivery. The broker's prefetch bounds how many there are.
@@ -365,7 +392,17 @@ func (k *Consumer) take(s *subscription, d amqp.Delivery) {
 // finish waits for the deliveries in progress and closes the channel.
 func (k *Consumer) finish(s *subscription) {
 	s.active.Wait()
-	_ = s.ch.Close() // an error means that it is closed already
+	// Errors mean that the channel is closed already. Tag 0 is all that is left: a requeue is no failed delivery for RabbitMQ 4.3, the
+	// closing of a channel is.
+	_ = s.ch.Nack(0, true, true)
+	_ = s.ch.Close()
+}
+
+// holds counts what is delivered and not settled.
+func (s *subscription) holds() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)
 }
 
 // settled forgets a delivery that was acknowledged or given back.

@@ -111,6 +111,7 @@ func (l *link) start(ctx context.Context) error {
 	l.ended = make(chan struct{})
 	conn, err := l.connect(ctx)
 	if err != nil {
+		close(l.ended)
 		return err
 	}
 	l.set(conn)

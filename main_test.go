@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	for _, u := range brokerURLs() {
-		if err := removeLadder(u); err != nil {
+		if err := removeLadder(u, testPrefix); err != nil {
 			fmt.Fprintln(os.Stderr, "cleaning up:", err)
 		}
 	}
@@ -183,14 +183,14 @@ func receive[T any](t testing.TB, what string, ch <-chan T) T {
 	panic("unreachable")
 }
 
-// removeLadder deletes the tests' ladder.
-func removeLadder(u string) error {
+// removeLadder deletes a ladder.
+func removeLadder(u, prefix string) error {
 	conn, err := amqp.Dial(u)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	l, err := ladder.New(ladder.Settings{Prefix: testPrefix, Max: ladder.GreatestMax})
+	l, err := ladder.New(ladder.Settings{Prefix: prefix, Max: ladder.GreatestMax})
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,8 @@ package dormouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -54,7 +52,8 @@ func MatchID(id string) func(*ParkedMessage) bool {
 }
 
 // Parked lists the parking lot of queue, oldest first, without using anything up: each message is taken unacknowledged and all are
-// given back in order when the loop ends. Until then nobody else can get them. Only what is there when the loop starts is listed.
+// given back in order when the loop ends. Until then nobody else can get them. Only what is there when the loop starts is listed. (A list
+// that is left early, or limited, in a quorum queue with more than 2000 others, puts the listed ones behind others.)
 func (c *Client) Parked(ctx context.Context, queue string, s Selection) iter.Seq2[*ParkedMessage, error] {
 	return func(yield func(*ParkedMessage, error) bool) {
 		stopped := false
@@ -131,101 +130,6 @@ func (c *Client) DiscardParked(ctx context.Context, queue string, s Selection) (
 		return tally, fmt.Errorf("dormouse: discard parked messages of %q: %w", queue, err)
 	}
 	return tally, nil
-}
-
-// errEnough ends a walk early without an error.
-var errEnough = errors.New("enough")
-
-// A visit is one message taken from a parking lot and not given back yet.
-type visit struct {
-	message  *ParkedMessage
-	delivery *amqp.Delivery
-	user     string
-	tag      uint64
-	removed  bool
-}
-
-func (v *visit) remove() error {
-	if err := v.delivery.Ack(false); err != nil {
-		return err
-	}
-	v.removed = true
-	return nil
-}
-
-// walk takes the messages of a parking lot one after the other and calls do for each that is selected, then end (which may be nil). What is
-// not removed by then is given back in order; it returns how many those are.
-func (c *Client) walk(ctx context.Context, queue string, s Selection, do func(*visit) error, end func() error) (kept int, err error) {
-	conn, err := c.consume.wait(ctx)
-	if err != nil {
-		return 0, err
-	}
-	count, err := c.countParked(ctx, conn, queue)
-	if err != nil {
-		return 0, err
-	}
-	err = onChannel(ctx, conn, func(ch *amqp.Channel) error {
-		var taken []*visit
-		matched := 0
-		var err error
-		for err == nil && len(taken) < count && (s.Limit == 0 || matched < s.Limit) {
-			d, ok, getErr := ch.Get(ParkedQueue(queue), false)
-			if getErr != nil || !ok {
-				err = getErr
-				break
-			}
-			v := &visit{delivery: &d, message: readParked(&d, queue, c.counter), user: conn.user, tag: d.DeliveryTag}
-			taken = append(taken, v)
-			if s.Match == nil || s.Match(v.message) {
-				matched++
-				err = do(v)
-			} else {
-				v.delivery, v.message = nil, nil // it may be one of very many
-			}
-		}
-		if end != nil && (err == nil || errors.Is(err, errEnough)) {
-			err = end()
-		}
-		for _, v := range taken {
-			if v.removed {
-				continue
-			}
-			kept++
-			// Requeue by nack: it is no failed delivery for RabbitMQ 4.3, and comes back to its place.
-			if nackErr := ch.Nack(v.tag, false, true); err == nil {
-				err = nackErr
-			}
-		}
-		return err
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return kept, err
-}
-
-// countParked counts a parking lot, having made sure that its messages survive being looked at: a quorum queue with RabbitMQ 4's default
-// delivery limit drops a message that was taken and given back 20 times.
-func (c *Client) countParked(ctx context.Context, conn *connection, queue string) (int, error) {
-	var count int
-	passive := func(ch *amqp.Channel) error {
-		q, err := ch.QueueDeclarePassive(ParkedQueue(queue), true, false, false, false, nil)
-		count = q.Messages
-		return err
-	}
-	if err := onChannel(ctx, conn, passive); err != nil && !isCode(err, amqp.AccessRefused) {
-		return 0, err
-	} else if err != nil {
-		return math.MaxInt, nil // not allowed to ask; walk ends when the queue is empty
-	}
-	var err error
-	for _, t := range []QueueType{Quorum, Classic} {
-		d := parkedDeclaration(queue, t)
-		if err = onChannel(ctx, conn, d.declare); err == nil || isCode(err, amqp.AccessRefused) {
-			return count, nil
-		}
-	}
-	return 0, explain(err)
 }
 
 // readParked reads a parked message, whoever parked it: a consumer of Dormouse, or the broker by dead-lettering it from the work queue.

@@ -57,6 +57,9 @@ func (k *Consumer) process(s *subscription, d *amqp.Delivery, received time.Time
 	began := time.Now()
 	r := k.handle(s.handling, delivery)
 	event.Took = time.Since(began)
+	if _, err := k.client.ladder.Round(r.after); err != nil {
+		r.result, r.err = retry.Hopeless, errors.Join(r.err, err)
+	}
 	event.Reason, event.Err = r.reason, r.err
 	switch {
 	case r.interrupted && errors.Is(context.Cause(s.handling), ErrShutdown):
@@ -183,12 +186,6 @@ func (k *Consumer) conclude(s *subscription, d *amqp.Delivery, h history, attemp
 	if first.IsZero() {
 		first = now
 	}
-	if decision.Action == retry.ActRetry {
-		if _, err := k.client.ladder.Round(decision.Wait); err != nil {
-			decision = retry.Decision{Action: retry.ActPark}
-			f.err = errors.Join(f.err, err)
-		}
-	}
 	switch decision.Action {
 	case retry.ActRetry:
 		p := post{key: ladderSafe(d, k.queue), queue: k.queue, due: now.Add(decision.Wait), lanes: retryLanes}
@@ -274,7 +271,10 @@ func (k *Consumer) store(s *subscription, p post) bool {
 
 // ack acknowledges a delivery and reports whether that was possible. If not, the message will be delivered again.
 func (k *Consumer) ack(s *subscription, d *amqp.Delivery) bool {
-	if err := d.Ack(false); err != nil {
+	s.acks.RLock()
+	err := d.Ack(false)
+	s.acks.RUnlock()
+	if err != nil {
 		k.client.log.Warn("cannot acknowledge; the message will be delivered again", "queue", k.queue, "message", d.MessageId, "error", err)
 		return false
 	}

@@ -21,14 +21,14 @@ type publisher struct {
 	// slots bounds what is sent and not confirmed. Each message holds one until its fate is known.
 	slots chan struct{}
 
-	opening chan struct{} // held while a session is opened
+	opening turn
 	mu      sync.Mutex
 	session *publishing
-	routes  *routes
+	routes  *routes // used by opening only
 }
 
 func newPublisher(l *link, lad *ladder.Ladder, maxInFlight int, h Hooks) *publisher {
-	return &publisher{link: l, ladder: lad, hooks: h, slots: make(chan struct{}, maxInFlight), opening: make(chan struct{}, 1)}
+	return &publisher{link: l, ladder: lad, hooks: h, slots: make(chan struct{}, maxInFlight), opening: newTurn()}
 }
 
 // refuse is the handle of a message that is not sent.
@@ -101,23 +101,12 @@ func (p *publisher) prepare(ctx context.Context, s *publishing, msg *post) (enve
 	return ready, checkHeaderFrame(&ready.msg, s.conn.Config.FrameSize)
 }
 
-// open returns the session on the live connection.
+// open returns the session on the live connection, which it opens if need be.
 func (p *publisher) open(ctx context.Context) (*publishing, error) {
-	if p.link.ctx.Err() != nil {
-		return nil, ErrClosed
-	}
-	if s := p.live(); s != nil {
-		return s, nil
-	}
-	select {
-	case p.opening <- struct{}{}:
-		defer func() { <-p.opening }()
-	case <-p.link.ctx.Done():
-		return nil, ErrClosed
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 	for {
+		if p.link.ctx.Err() != nil {
+			return nil, ErrClosed
+		}
 		if s := p.live(); s != nil {
 			return s, nil
 		}
@@ -128,18 +117,14 @@ func (p *publisher) open(ctx context.Context) (*publishing, error) {
 		if err := conn.gate.pass(ctx, conn.gone); err != nil && !errors.Is(err, amqp.ErrClosed) {
 			return nil, err
 		}
-		s, err := p.openOn(conn)
-		if err == nil {
-			p.mu.Lock()
-			p.session = s
-			p.mu.Unlock()
-			return s, nil
-		}
-		if !conn.IsClosed() {
+		err = p.opening.do(ctx, func() error {
+			if p.live() != nil || conn.IsClosed() {
+				return nil
+			}
+			return p.openOn(conn)
+		})
+		if err != nil && !conn.IsClosed() {
 			return nil, err
-		}
-		if !sleep(ctx, leastBackoff) {
-			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -154,18 +139,18 @@ func (p *publisher) live() *publishing {
 	return p.session
 }
 
-func (p *publisher) openOn(conn *connection) (*publishing, error) {
+func (p *publisher) openOn(conn *connection) error {
 	ch, err := conn.Channel()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := ch.Confirm(false); err != nil {
-		return nil, err
+		return err
 	}
 	if p.routes == nil || p.routes.conn != conn {
 		p.routes = newRoutes(conn, p.ladder, p.link.log)
 	}
-	return &publishing{
+	s := &publishing{
 		p:      p,
 		conn:   conn,
 		ch:     ch,
@@ -174,14 +159,25 @@ func (p *publisher) openOn(conn *connection) (*publishing, error) {
 		returns:  ch.NotifyReturn(make(chan amqp.Return, cap(p.slots))),
 		closed:   ch.NotifyClose(make(chan *amqp.Error, 1)),
 		returned: map[string][]amqp.Return{},
-	}, nil
+	}
+	p.mu.Lock()
+	p.session = s
+	p.mu.Unlock()
+	return nil
 }
 
-// flush waits until the fate of everything sent is known.
+// flush waits until the fate of everything sent is known: until it can have all slots.
 func (p *publisher) flush(ctx context.Context) error {
+	taken := 0
+	defer func() {
+		for range taken {
+			<-p.slots
+		}
+	}()
 	for range cap(p.slots) {
 		select {
 		case p.slots <- struct{}{}:
+			taken++
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

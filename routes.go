@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -26,48 +27,58 @@ type routes struct {
 	conn   *connection
 	ladder *ladder.Ladder
 	log    *slog.Logger
-	lock   chan struct{} // guards the rest; a channel, so that waiting for it can end
-	ch     *amqp.Channel
-	known  map[string]time.Time
+	asking turn
+	ch     *amqp.Channel // used by asking only
+
+	mu    sync.Mutex
+	known map[string]time.Time // when it was last found
 }
 
 func newRoutes(conn *connection, l *ladder.Ladder, log *slog.Logger) *routes {
-	return &routes{conn: conn, ladder: l, log: log, lock: make(chan struct{}, 1), known: map[string]time.Time{}}
+	return &routes{conn: conn, ladder: l, log: log, asking: newTurn(), known: map[string]time.Time{}}
 }
 
 // ensure runs do unless it succeeded within the last minute.
 func (r *routes) ensure(ctx context.Context, what string, do func(*amqp.Channel) error) error {
-	select {
-	case r.lock <- struct{}{}:
-		defer func() { <-r.lock }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	now := time.Now()
-	if at, ok := r.known[what]; ok && now.Sub(at) < routeLife {
+	if r.knows(what, time.Now()) {
 		return nil
 	}
-	if r.ch == nil || r.ch.IsClosed() {
-		ch, err := r.conn.Channel()
+	return r.asking.do(ctx, func() error {
+		now := time.Now()
+		if r.knows(what, now) {
+			return nil
+		}
+		if r.ch == nil || r.ch.IsClosed() {
+			ch, err := r.conn.Channel()
+			if err != nil {
+				return r.closedOr(err)
+			}
+			r.ch = ch
+		}
+		err := do(r.ch)
+		if isCode(err, amqp.AccessRefused) {
+			// This user may publish but not configure: somebody else has declared things, one hopes.
+			r.log.Debug("not allowed to check or bind", "what", what, "error", err)
+			err = nil
+		}
 		if err != nil {
 			return r.closedOr(err)
 		}
-		r.ch = ch
-	}
-	err := do(r.ch)
-	if isCode(err, amqp.AccessRefused) {
-		// This user may publish but not configure: somebody else has declared things, one hopes.
-		r.log.Debug("not allowed to check or bind", "what", what, "error", err)
-		err = nil
-	}
-	if err != nil {
-		return r.closedOr(err)
-	}
-	if len(r.known) >= mostRoutes {
-		clear(r.known)
-	}
-	r.known[what] = now
-	return nil
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.known) >= mostRoutes {
+			clear(r.known)
+		}
+		r.known[what] = now
+		return nil
+	})
+}
+
+func (r *routes) knows(what string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, ok := r.known[what]
+	return ok && now.Sub(at) < routeLife
 }
 
 // closedOr is amqp.ErrClosed for an error that came of losing the connection, and err otherwise.
