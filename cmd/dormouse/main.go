@@ -7,13 +7,19 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/dormousemq/dormouse/internal/cli"
 )
 
+// oneKeystroke is how long a signal may come again for the same reason: a terminal and a parent process both pass it on.
+const oneKeystroke = 250 * time.Millisecond
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the first signal asks, the second ends the process at once
+	context.AfterFunc(ctx, func() { // the first signal asks, the second ends the process at once
+		time.AfterFunc(oneKeystroke, stop)
+	})
 	os.Exit(cli.Run(ctx, cli.Environment{
 		Stdin:  os.Stdin,
 		Stdout: os.Stdout,

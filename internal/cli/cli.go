@@ -29,6 +29,9 @@ func Run(ctx context.Context, env Environment, args []string) int {
 	command, err := root.ExecuteContextC(ctx)
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 		fmt.Fprintln(env.Stderr, "dormouse: interrupted")
+		if said := err.Error(); !strings.HasSuffix(said, context.Canceled.Error()) && !strings.HasSuffix(said, context.Cause(ctx).Error()) {
+			fmt.Fprintf(env.Stderr, "  %s\n", said) // what the command could not undo
+		}
 		return ExitInterrupted
 	}
 	return report(env, command, err)

@@ -38,6 +38,7 @@ func watchBars(ctx context.Context, s screen, run *demo.Run, expected demo.Progr
 	bars.SetUpdateFrequency(100 * time.Millisecond)
 	bars.SetTrackerLength(30)
 	bars.SetMessageLength(10)
+	bars.SetTrackerPosition(progress.PositionRight)
 	bars.SetTerminalWidth(s.width)
 	bars.SetStyle(progress.StyleBlocks)
 	bars.Style().Visibility = progress.StyleVisibility{Tracker: true, Value: true}
@@ -152,7 +153,7 @@ func showParked(s screen, parked []demo.Parked) {
 	s.printf("\nIn the parking lot:\n\n")
 	var rows []table.Row
 	for _, p := range parked[:min(len(parked), shownParked)] {
-		rows = append(rows, table.Row{printable(p.ID), printable(p.Queue), p.Attempts, s.paint(text.Colors{text.FgYellow}, p.Reason), printable(p.Error)})
+		rows = append(rows, table.Row{printable(p.ID), printable(p.Queue[strings.LastIndexByte(p.Queue, '.')+1:]), p.Attempts, s.paint(text.Colors{text.FgYellow}, p.Reason), printable(p.Error)})
 	}
 	s.table(table.Row{"message", "queue", "attempts", "reason", "error"}, rows)
 	if more := len(parked) - shownParked; more > 0 {

@@ -27,7 +27,7 @@ the exchange or queue when it is due, with its own routing key.
 
 The body is the argument, the file of --file, or what comes on standard input.`,
 		Example: `  dormouse publish --queue email --delay 30s "hello"
-  dormouse publish --exchange orders --key order.created --at 2030-01-31T09:00:00Z --file order.json
+  dormouse publish --exchange orders --key order.unpaid --file order.json --at "$(date -d tomorrow +%FT09:00:00%:z)"
   echo hello | dormouse publish --queue email --header lang=en --count 100`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -70,7 +70,7 @@ func (f *publishFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.exchange, "exchange", "", "the exchange that gets the message")
 	flags.StringVar(&f.key, "key", "", "the routing key, with --exchange")
 	flags.Var(&f.delay, "delay", "how long the message waits, such as 500ms, 30s, 1h30m, 7d")
-	flags.StringVar(&f.at, "at", "", "when the message is due, RFC 3339, such as 2030-01-31T09:00:00Z")
+	flags.StringVar(&f.at, "at", "", "when the message is due, RFC 3339, such as 2027-01-31T09:00:00+01:00")
 	flags.StringVar(&f.file, "file", "", "read the body from this file")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header, NAME=VALUE, a string (repeatable)")
 	flags.IntVar(&f.count, "count", 1, "publish it so many times")
@@ -111,7 +111,7 @@ func (f *publishFlags) message(env Environment, args []string) (dormouse.Message
 	case f.at != "":
 		at, err := time.Parse(time.RFC3339Nano, f.at)
 		if err != nil {
-			return m, usagef("--at %q is not a time such as 2030-01-31T09:00:00Z or 2030-01-31T10:00:00+01:00", f.at)
+			return m, usagef("--at %q is not a time such as 2027-01-31T09:00:00Z or 2027-01-31T09:00:00+01:00", f.at)
 		}
 		m.At = at
 	}

@@ -65,7 +65,7 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 		}
 	}()
 	if err := r.courier.Declare(ctx); err != nil {
-		return Report{}, fmt.Errorf("declare: %w", err)
+		return Report{}, err
 	}
 
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -74,13 +74,13 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	go func() {
 		defer close(idle)
 		if err := r.courier.Work(work, r.handle); err != nil {
-			abort(fmt.Errorf("work: %w", err))
+			abort(err)
 		} else if work.Err() == nil {
-			abort(errors.New("work: the worker stopped by itself"))
+			abort(errors.New("the worker stopped by itself"))
 		}
 	}()
 	if err := r.publish(ctx); err != nil {
-		abort(fmt.Errorf("publish: %w", err))
+		abort(err)
 	}
 	r.await(ctx, idle)
 	if ctx.Err() == nil {
