@@ -134,7 +134,7 @@ func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding,
 	arguments := slices.Clone(b.Arguments)
 	slices.SortStableFunc(arguments, func(a, b wire.Field) int { return strings.Compare(a.Name, b.Name) })
 	found := &binding{source: x, to: to, key: b.Key, arguments: arguments}
-	switch x.Type {
+	switch x.routes {
 	case "headers":
 		err = route.CheckHeadersBinding(found.routeArguments())
 	case "topic":

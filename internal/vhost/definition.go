@@ -3,6 +3,7 @@ package vhost
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dormousemq/dormouse/internal/store"
@@ -15,12 +16,17 @@ const (
 	kindExchange = "exchange"
 	kindQueue    = "queue"
 	kindBinding  = "binding"
+	kindPending  = "pending" // what the messages of an x-delayed-message exchange are kept under
 )
 
 func definitionKey(parts ...string) string { return strings.Join(parts, "\x00") }
 
 func (h *Host) exchangeKey(name string) string { return definitionKey(kindExchange, h.name, name) }
 func (h *Host) queueKey(name string) string    { return definitionKey(kindQueue, h.name, name) }
+
+func (h *Host) pendingKey(exchange string) string {
+	return definitionKey(kindPending, h.name, exchange)
+}
 
 func (h *Host) bindingKey(b *binding) string {
 	to, name := kindExchange, ""
@@ -92,12 +98,20 @@ func (h *Host) dropOrphans() {
 			ours[q.ID()+i] = true
 		}
 	}
+	for _, p := range h.allPending() {
+		for _, id := range p.IDs() {
+			ours[id] = true
+		}
+	}
+	for id := range ours {
+		h.taken(id)
+	}
 	tx := h.store.Begin()
 	defer tx.End()
 	for id := range h.store.Queues() {
 		if !ours[id] {
+			h.taken(id)
 			tx.DropQueue(id)
-			h.nextID = max(h.nextID, id+1)
 		}
 	}
 }
@@ -110,7 +124,17 @@ func (h *Host) recoverExchange(t wire.Table) error {
 	if x.matcher == nil {
 		return fmt.Errorf("unknown exchange type %q", x.Type)
 	}
-	h.exchanges[x.Name] = x
+	pending, err := h.store.Definitions(h.pendingKey(x.Name))
+	if err != nil {
+		return err
+	}
+	var ids []byte
+	for key, value := range pending {
+		if key == h.pendingKey(x.Name) {
+			ids = slices.Clone(value)
+		}
+	}
+	h.addExchange(x, ids)
 	return nil
 }
 

@@ -22,6 +22,11 @@ func (h *Host) exchangeEquivalence(x *Exchange, d ExchangeDeclare) error {
 			return inequivalent(p.name, name, quoted(p.received), quoted(p.has))
 		}
 	}
+	if x.Type == delayedMessage {
+		if err := argumentsEquivalent(x.Arguments, d.Arguments, name, delayedType); err != nil {
+			return err
+		}
+	}
 	return argumentsEquivalent(x.Arguments, d.Arguments, name, "alternate-exchange")
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/dormousemq/dormouse/internal/delayed"
+	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/route"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -22,7 +25,9 @@ type ExchangeDeclare struct {
 // Exchange is one exchange.
 type Exchange struct {
 	ExchangeDeclare
-	alternate string // "" for none
+	alternate string           // "" for none
+	routes    string           // its type, or that by which an x-delayed-message exchange routes
+	pending   *delayed.Pending // of an x-delayed-message exchange
 	matcher   route.Matcher[destination]
 	bindings  map[*binding]struct{} // that lead from it
 	incoming  map[*binding]struct{} // that lead to it
@@ -34,10 +39,21 @@ type destination struct {
 	exchange *Exchange
 }
 
+// delayedMessage is the exchange type of the plugin rabbitmq-delayed-message-exchange,
+// and delayedType the argument that says how such an exchange routes.
+const (
+	delayedMessage = "x-delayed-message"
+	delayedType    = "x-delayed-type"
+)
+
+// newExchange makes an exchange, without a matcher if the type is unknown.
 func newExchange(d ExchangeDeclare) *Exchange {
 	x := &Exchange{ExchangeDeclare: d, bindings: map[*binding]struct{}{}, incoming: map[*binding]struct{}{}}
 	x.alternate, _ = stringArgument(d.Arguments, "alternate-exchange")
-	switch d.Type {
+	if x.routes = d.Type; d.Type == delayedMessage {
+		x.routes, _ = stringArgument(d.Arguments, delayedType)
+	}
+	switch x.routes {
 	case "direct":
 		x.matcher = route.NewDirect[destination]()
 	case "fanout":
@@ -73,7 +89,11 @@ func (h *Host) DeclareExchange(ctx context.Context, d ExchangeDeclare) error {
 
 func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
 	x := newExchange(d)
-	if x.matcher == nil {
+	switch {
+	case x.matcher != nil:
+	case d.Type == delayedMessage:
+		return wire.Errorf(wire.PreconditionFailed, "Invalid argument, 'x-delayed-type' must be an existing exchange type")
+	default:
 		return wire.Errorf(wire.PreconditionFailed, "invalid exchange type '%s'", d.Type)
 	}
 	if old := h.exchanges[d.Name]; old != nil {
@@ -87,11 +107,33 @@ func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
 			return wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg 'alternate-exchange' in %s", wire.TypeName(v), h.exchangeText(d.Name))
 		}
 	}
-	h.exchanges[d.Name] = x
+	h.addExchange(x, nil)
 	if d.Durable {
 		tx.SetDefinition(h.exchangeKey(d.Name), encodeExchange(d))
 	}
 	return nil
+}
+
+// addExchange adds x. pending is what the store knows of its pending messages.
+func (h *Host) addExchange(x *Exchange, pending []byte) {
+	h.exchanges[x.Name] = x
+	if x.Type != delayedMessage {
+		return
+	}
+	x.pending = delayed.Open(delayed.Options{
+		Key: h.pendingKey(x.Name), Store: h.store, Clock: h.clock, Transient: !x.Durable, Logger: h.log.With("exchange", x.Name),
+		NewID:   func() store.QueueID { return h.newID(1) },
+		Release: func(tx *store.Tx, m *message.Message) []*queue.Queue { return h.release(tx, x, m) },
+	}, pending)
+}
+
+// delays tells whether m is to wait in x.
+func (x *Exchange) delays(m *message.Message) bool {
+	if x.pending == nil {
+		return false
+	}
+	d, err := m.Delay()
+	return err == nil && d > 0
 }
 
 // CheckExchange is a passive declare.
@@ -133,6 +175,9 @@ func (h *Host) deleteExchange(tx *store.Tx, x *Exchange) {
 	delete(h.exchanges, x.Name)
 	if x.Durable {
 		tx.DeleteDefinition(h.exchangeKey(x.Name))
+	}
+	if x.pending != nil {
+		x.pending.Delete(tx)
 	}
 	for b := range x.bindings {
 		h.removeBinding(tx, b)

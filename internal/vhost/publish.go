@@ -3,6 +3,7 @@ package vhost
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/dormousemq/dormouse/internal/message"
 	"github.com/dormousemq/dormouse/internal/queue"
@@ -50,6 +51,9 @@ func (h *Host) Publish(m *message.Message, w store.Waiter, tag uint64) (Outcome,
 	tx := h.store.Begin()
 	h.mu.RLock()
 	x, err := h.publishable(m.Exchange)
+	if err == nil && x.pending != nil {
+		_, err = m.Delay()
+	}
 	if err == nil {
 		h.route(x, m, r)
 	}
@@ -59,6 +63,9 @@ func (h *Host) Publish(m *message.Message, w store.Waiter, tag uint64) (Outcome,
 		return Unroutable, err
 	}
 	outcome := Unroutable
+	if r.delay(tx, m, h.clock.Now()) {
+		outcome = Routed
+	}
 	for _, q := range r.queues {
 		switch q.Enqueue(tx, m) {
 		case queue.Rejected:
@@ -92,6 +99,7 @@ func (h *Host) DeadLetter(tx *store.Tx, reason string, m *message.Message) (reac
 	}
 	h.mu.RUnlock()
 	taken = true
+	delayed := r.delay(tx, m, h.clock.Now())
 	for _, q := range r.queues {
 		if m.Deaths.Cycle(q.Name(), reason) {
 			h.logCycle(q, m)
@@ -100,7 +108,24 @@ func (h *Host) DeadLetter(tx *store.Tx, reason string, m *message.Message) (reac
 		taken = q.Enqueue(tx, m) == queue.Accepted && taken
 		reached = append(reached, q.Queue)
 	}
-	return reached, taken && len(reached) > 0
+	return reached, taken && (delayed || len(reached) > 0)
+}
+
+// release sends a message on its way that was pending in x, as a part of tx.
+func (h *Host) release(tx *store.Tx, x *Exchange, m *message.Message) (reached []*queue.Queue) {
+	r := routings.Get().(*routing)
+	defer r.release()
+	if d, err := m.Delay(); err == nil {
+		m = m.Delayed(d)
+	}
+	h.mu.RLock()
+	h.route(x, m, r)
+	h.mu.RUnlock()
+	for _, q := range r.queues {
+		q.Enqueue(tx, m)
+		reached = append(reached, q.Queue)
+	}
+	return reached
 }
 
 func (h *Host) logCycle(q *Queue, m *message.Message) {
@@ -115,6 +140,7 @@ func (h *Host) logCycle(q *Queue, m *message.Message) {
 type routing struct {
 	queues    []*Queue
 	exchanges []*Exchange // visited or to be visited
+	delaying  []*Exchange // of these, which are to delay the message
 	add       func(destination)
 	found     bool // the exchange at hand has led somewhere
 }
@@ -128,7 +154,8 @@ var routings = sync.Pool{New: func() any {
 func (r *routing) release() {
 	clear(r.queues)
 	clear(r.exchanges)
-	r.queues, r.exchanges = r.queues[:0], r.exchanges[:0]
+	clear(r.delaying)
+	r.queues, r.exchanges, r.delaying = r.queues[:0], r.exchanges[:0], r.delaying[:0]
 	routings.Put(r)
 }
 
@@ -144,6 +171,15 @@ func (r *routing) reach(d destination) {
 	}
 }
 
+// delay gives m to the exchanges that delay it, and tells whether there are any.
+func (r *routing) delay(tx *store.Tx, m *message.Message, now time.Time) bool {
+	for _, x := range r.delaying {
+		d, _ := m.Delay()
+		x.pending.Add(tx, m, now.Add(d))
+	}
+	return len(r.delaying) > 0
+}
+
 // route finds the queues of m from x on: by all its keys, over exchanges bound to
 // exchanges, and over the alternate exchange of each that leads nowhere.
 func (h *Host) route(x *Exchange, m *message.Message, r *routing) {
@@ -151,6 +187,10 @@ func (h *Host) route(x *Exchange, m *message.Message, r *routing) {
 	r.exchanges = append(r.exchanges, x)
 	for i := 0; i < len(r.exchanges); i++ {
 		x := r.exchanges[i]
+		if x.delays(m) {
+			r.delaying = append(r.delaying, x)
+			continue
+		}
 		r.found = false
 		h.match(x, m.Keys, headers, r)
 		h.match(x, m.BCC, headers, r)

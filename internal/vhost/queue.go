@@ -63,8 +63,7 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 	if err != nil {
 		return nil, false, err
 	}
-	id := h.nextID
-	h.nextID += settings.Levels()
+	id := h.newID(settings.Levels())
 	if !d.Exclusive {
 		owner = nil
 	}
@@ -88,7 +87,6 @@ func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueI
 		Name: d.Name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
 	})
 	h.queues[d.Name] = q
-	h.nextID = max(h.nextID, id+settings.Levels())
 	return q
 }
 

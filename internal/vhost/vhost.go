@@ -15,8 +15,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dormousemq/dormouse/internal/clock"
+	"github.com/dormousemq/dormouse/internal/delayed"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -40,7 +42,7 @@ type Host struct {
 	mu        sync.RWMutex
 	exchanges map[string]*Exchange
 	queues    map[string]*Queue
-	nextID    store.QueueID
+	lastID    atomic.Uint64 // the last number in the store that is taken
 
 	cycles sync.Map // those that have been logged
 }
@@ -50,7 +52,7 @@ type Host struct {
 func Open(o Options) (*Host, error) {
 	h := &Host{
 		name: o.Name, store: o.Store, clock: o.Clock, log: o.Logger.With("vhost", o.Name),
-		exchanges: map[string]*Exchange{}, queues: map[string]*Queue{}, nextID: 1,
+		exchanges: map[string]*Exchange{}, queues: map[string]*Queue{},
 	}
 	for name, kind := range map[string]string{
 		"": "direct", "amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic",
@@ -71,11 +73,17 @@ func (h *Host) Start() {
 	for _, q := range h.allQueues() {
 		q.Start()
 	}
+	for _, p := range h.allPending() {
+		p.Start()
+	}
 }
 
 // Close stops the host. What is stored stays. Close it before the store, and use it no
 // more.
 func (h *Host) Close() {
+	for _, p := range h.allPending() {
+		p.Close()
+	}
 	for _, q := range h.allQueues() {
 		q.Close()
 	}
@@ -86,6 +94,25 @@ func (h *Host) allQueues() []*Queue {
 	defer h.mu.RUnlock()
 	return slices.Collect(maps.Values(h.queues))
 }
+
+func (h *Host) allPending() (all []*delayed.Pending) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, x := range h.exchanges {
+		if x.pending != nil {
+			all = append(all, x.pending)
+		}
+	}
+	return all
+}
+
+// newID takes n numbers in the store that nobody has had, and returns the first.
+func (h *Host) newID(n store.QueueID) store.QueueID {
+	return store.QueueID(h.lastID.Add(uint64(n))) - n + 1
+}
+
+// taken says that a number in the store is taken.
+func (h *Host) taken(id store.QueueID) { h.lastID.Store(max(h.lastID.Load(), uint64(id))) }
 
 // Name is the host's name.
 func (h *Host) Name() string { return h.name }

@@ -350,3 +350,62 @@ func TestManyQueuesAfterRestartKeepTheirMessages(t *testing.T) {
 	}
 	b.holds("new", "new")
 }
+
+func delayedBy(exchange, key, body string, ms any) *message.Message {
+	m := to(exchange, key, body)
+	m.Properties = wire.Properties{Flags: wire.FlagHeaders, Headers: wire.Table{{Name: "a", Value: "1"}, {Name: "x-delay", Value: ms}}}.AppendTo(nil)
+	return m
+}
+
+func TestDelayedMessageExchange(t *testing.T) {
+	b := newBench(t)
+	b.declareExchange("later", "x-delayed-message", wire.Field{Name: "x-delayed-type", Value: "topic"})
+	b.declareExchange("before", "fanout")
+	b.declareQueue("q")
+	b.bindQueue("later", "a.*", "q")
+	b.must(b.BindExchange(t.Context(), Bind{Source: "before", Destination: "later"}))
+	for body, ms := range map[string]any{"int": int32(3000), "long": int64(2000), "text": "1000", "float": 4000.7} {
+		if o := b.publish(delayedBy("later", "a.b", body, ms)); o != Routed {
+			t.Fatalf("%s: outcome %v", body, o)
+		}
+	}
+	b.publish(delayedBy("before", "a.b", "by a binding", int32(5000)))
+	b.publish(delayedBy("later", "other", "nobody's", int32(10)))
+	b.publish(delayedBy("later", "a.b", "negative", int32(-5)))
+	b.publish(to("later", "a.b", "none"))
+	d, _, _ := b.Get(nil, "q", true)
+	if got := string(d.Message.Body); got != "negative" {
+		t.Fatalf("first came %q", got)
+	}
+	b.holds("q", "none")
+	b.clock.Advance(time.Second - 1)
+	b.holds("q")
+	b.restart()
+	b.clock.Advance(1)
+	d, ok, _ := b.Get(nil, "q", true)
+	if !ok || string(d.Message.Body) != "text" {
+		t.Fatalf("after a second: %v", d.Message)
+	}
+	want := wire.Table{{Name: "a", Value: "1"}, {Name: "x-delay", Value: int32(-1000)}}
+	if got := d.Message.Headers(); !slices.Equal(got, want) {
+		t.Fatalf("headers %v, want %v", got, want)
+	}
+	b.clock.Advance(time.Minute)
+	b.holds("q", "long", "int", "float", "by a binding")
+
+	_, err := b.Publish(delayedBy("later", "a.b", "too long", int64(315_360_000_001)), nil, 0)
+	refused(t, err, wire.PreconditionFailed, "header 'x-delay' is 315360000001, more than the longest delay of 315360000000 ms (ten years)")
+	b.publish(delayedBy("later", "a.b", "ten years", int64(315_360_000_000)))
+	b.must(b.DeleteExchange(t.Context(), "later", false))
+	b.restart()
+	b.clock.Advance(11 * 365 * 24 * time.Hour)
+	b.holds("q")
+}
+
+func TestDelayedMessageExchangeNeedsAType(t *testing.T) {
+	b := newBench(t)
+	for _, args := range []wire.Table{nil, {{Name: "x-delayed-type", Value: "round"}}, {{Name: "x-delayed-type", Value: "x-delayed-message"}}} {
+		err := b.DeclareExchange(t.Context(), ExchangeDeclare{Name: "later", Type: "x-delayed-message", Arguments: args})
+		refused(t, err, wire.PreconditionFailed, "Invalid argument, 'x-delayed-type' must be an existing exchange type")
+	}
+}
