@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +31,8 @@ type Options struct {
 	Name string
 	// TLS is used for amqps URLs. Default: the system's roots and the URL's host name.
 	TLS *tls.Config
+	// Dial makes the network connections. Default: TCP, with a time limit of 30 s.
+	Dial func(network, address string) (net.Conn, error)
 	// Heartbeat is how often both sides prove that they are alive; a dead peer is noticed after three times as long.
 	// Default 10 s, least 1 s.
 	Heartbeat time.Duration
@@ -102,7 +105,7 @@ func Connect(ctx context.Context, urls string, o Options) (*Client, error) {
 	c := &Client{ladder: l, log: o.Logger, hooks: o.Hooks, counter: o.CountHeader, end: end, consumers: map[*Consumer]struct{}{}}
 	newLink := func(name string) *link {
 		return &link{
-			name: name, urls: strings.Split(urls, ","), title: o.Name, tls: o.TLS, heartbeat: o.Heartbeat,
+			name: name, urls: strings.Split(urls, ","), title: o.Name, dialer: o.Dial, tls: o.TLS, heartbeat: o.Heartbeat,
 			log: o.Logger, hooks: o.Hooks, ctx: life, restore: c.restore,
 		}
 	}

@@ -90,7 +90,8 @@ func (g *gate) pass(ctx context.Context, gone <-chan struct{}) error {
 type link struct {
 	name      string // "publish" or "consume"
 	urls      []string
-	title     string // shown by the broker
+	title     string                                          // shown by the broker
+	dialer    func(network, address string) (net.Conn, error) // nil: TCP
 	tls       *tls.Config
 	heartbeat time.Duration
 	log       *slog.Logger
@@ -258,15 +259,10 @@ func (l *link) dial(ctx context.Context, rawURL string) (*connection, error) {
 	config := amqp.Config{
 		Heartbeat:  l.heartbeat,
 		Properties: amqp.NewConnectionProperties(),
-		Dial: func(network, addr string) (net.Conn, error) {
-			dialer := net.Dialer{Timeout: dialTimeout}
-			c, err := dialer.DialContext(ctx, network, addr)
+		Dial: func(network, address string) (net.Conn, error) {
+			c, err := l.open(ctx, network, address)
 			if err != nil {
 				return nil, err
-			}
-			// amqp091-go clears the deadline when the handshake is over.
-			if err := c.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
-				return nil, errors.Join(err, c.Close())
 			}
 			conn.raw = &rawConn{c}
 			stop = context.AfterFunc(ctx, conn.kill)
@@ -286,6 +282,23 @@ func (l *link) dial(ctx context.Context, rawURL string) (*connection, error) {
 	conn.keepsPriority = keepsPriority(version)
 	go l.watchBlocked(conn)
 	return conn, nil
+}
+
+// open makes the network connection. Its deadline is for the handshake; amqp091-go clears it afterwards.
+func (l *link) open(ctx context.Context, network, address string) (c net.Conn, err error) {
+	if l.dialer != nil {
+		c, err = l.dialer(network, address)
+	} else {
+		dialer := net.Dialer{Timeout: dialTimeout}
+		c, err = dialer.DialContext(ctx, network, address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
 
 // keepsPriority reports whether messages with a priority may go through quorum lanes of a broker of this version. From 4.0 to

@@ -17,6 +17,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/dormousemq/dormouse/broker"
 	"github.com/dormousemq/dormouse/internal/ladder"
 )
 
@@ -32,36 +33,52 @@ func TestMain(m *testing.M) {
 		runWorker(work)
 		return
 	}
+	embedded, err := broker.New(broker.Options{DiskFreeLimit: -1})
+	if err != nil {
+		panic(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go func() { _ = embedded.Serve(listener) }()
+	// The worker processes of the tests get it by the environment, too.
+	urls := "amqp://guest:guest@" + listener.Addr().String() + "/"
+	if others := os.Getenv(brokersEnv); others != "" {
+		urls += "," + others
+	}
+	if err := os.Setenv(brokersEnv, urls); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	for _, u := range brokerURLs() {
 		if err := removeLadder(u, testPrefix); err != nil {
 			fmt.Fprintln(os.Stderr, "cleaning up:", err)
 		}
 	}
+	_ = embedded.Close()
 	os.Exit(code)
 }
 
-// brokerURLs lists the brokers to test on.
-func brokerURLs() []string {
-	if list := os.Getenv("DORMOUSE_TEST_AMQP"); list != "" {
-		return strings.Split(list, ",")
-	}
-	return nil
-}
+// brokersEnv lists AMQP URLs of further brokers to test on, separated by commas.
+const brokersEnv = "DORMOUSE_TEST_AMQP"
+
+// brokerURLs lists the brokers to test on, the embedded one first.
+func brokerURLs() []string { return strings.Split(os.Getenv(brokersEnv), ",") }
 
 // onEachBroker runs a test on every broker there is.
 func onEachBroker(t *testing.T, test func(t *testing.T, b *testBroker)) {
 	t.Helper()
-	urls := brokerURLs()
-	if len(urls) == 0 {
-		t.Skip("no broker: set DORMOUSE_TEST_AMQP to AMQP URLs, separated by commas")
-	}
-	for _, u := range urls {
+	for _, u := range brokerURLs() {
 		parsed, err := url.Parse(u)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(parsed.Host, func(t *testing.T) {
+		name := parsed.Host
+		if u == brokerURLs()[0] {
+			name = "embedded"
+		}
+		t.Run(name, func(t *testing.T) {
 			conn, err := amqp.Dial(u)
 			if err != nil {
 				t.Fatalf("%s: %v", parsed.Redacted(), err)
@@ -113,11 +130,28 @@ func (b *testBroker) remove(name string) {
 // ready counts the messages in a queue.
 func (b *testBroker) ready(queue string) int {
 	b.t.Helper()
-	q, err := b.channel().QueueDeclarePassive(queue, true, false, false, false, nil)
+	ch, err := b.conn.Channel()
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := ch.Close(); err != nil {
+		b.t.Fatal(err)
+	}
 	return q.Messages
+}
+
+// until asks again and again whether something has come about that no event tells of.
+func until(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !so(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for %s: not in %v", what, patience)
+		}
+	}
 }
 
 // connect connects a client with a ladder declared. Options may be nil.

@@ -181,17 +181,16 @@ func TestParkedByTheBroker(t *testing.T) {
 			}
 		}
 		ch := b.channel()
-		next := func() amqp.Delivery {
+		next := func() (d amqp.Delivery) {
 			t.Helper()
-			for t.Context().Err() == nil {
-				if d, ok, err := ch.Get(q, false); err != nil {
+			until(t, "a message", func() (ok bool) {
+				var err error
+				if d, ok, err = ch.Get(q, false); err != nil {
 					t.Fatal(err)
-				} else if ok {
-					return d
 				}
-			}
-			t.Fatal("nothing came")
-			panic("unreachable")
+				return ok
+			})
+			return d
 		}
 		want := map[string]Reason{"rejected": ReasonRejected, "rejected after a delay": ReasonRejected}
 		publish("rejected", 0)
@@ -214,11 +213,7 @@ func TestParkedByTheBroker(t *testing.T) {
 				}
 			}
 		}
-		for deadline := time.Now().Add(patience); b.ready(ParkedQueue(q)) < len(want); {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d parked, want %d", b.ready(ParkedQueue(q)), len(want))
-			}
-		}
+		until(t, "all to be parked", func() bool { return b.ready(ParkedQueue(q)) == len(want) })
 		for m, err := range c.Parked(t.Context(), q, Selection{}) {
 			if err != nil {
 				t.Fatal(err)

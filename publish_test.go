@@ -247,11 +247,7 @@ func TestPublishThroughReconnect(t *testing.T) {
 		// The confirm is on its way when the connection is cut: nobody can know.
 		release := p.holdReplies()
 		h := c.PublishAsync(t.Context(), Message{RoutingKey: q, Body: []byte("in doubt")})
-		for b.ready(q) < 2 {
-			if err := t.Context().Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
+		until(t, "the message to be stored", func() bool { return b.ready(q) == 2 })
 		p.refuse(true)
 		p.cut()
 		release()

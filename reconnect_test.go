@@ -45,11 +45,7 @@ func TestConsumeThroughReconnect(t *testing.T) {
 			if round == 2 {
 				break
 			}
-			for deadline := time.Now().Add(patience); b.ready(q) > 0; { // until all are delivered
-				if time.Now().After(deadline) {
-					t.Fatal("messages were not delivered ahead")
-				}
-			}
+			until(t, "all to be delivered ahead", func() bool { return b.ready(q) == 0 })
 			p.cut()
 			for range 2 {
 				if cause := receive(t, "cause", causes); !errors.Is(cause, ErrConnectionLost) {
@@ -134,11 +130,7 @@ func TestShutdownDrains(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for deadline := time.Now().Add(patience); b.ready(q) > 0; {
-			if time.Now().After(deadline) {
-				t.Fatal("messages were not delivered ahead")
-			}
-		}
+		until(t, "all to be delivered ahead", func() bool { return b.ready(q) == 0 })
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- k.Shutdown(ctx) }()
@@ -223,21 +215,18 @@ func TestBrokerLoopsCount(t *testing.T) {
 		ch := b.channel()
 		for range 2 {
 			var d amqp.Delivery
-			for ok := false; !ok; {
+			until(t, "the message", func() (ok bool) {
 				var err error
 				if d, ok, err = ch.Get(work, false); err != nil {
 					t.Fatal(err)
 				}
-			}
+				return ok
+			})
 			if err := d.Reject(false); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for deadline := time.Now().Add(patience); b.ready(work) == 0; {
-			if time.Now().After(deadline) {
-				t.Fatal("the message did not come back")
-			}
-		}
+		until(t, "the message to come back", func() bool { return b.ready(work) > 0 })
 		seen := make(chan *Delivery, 1)
 		mustConsume(t, c, work, ConsumeOptions{Retry: RetrySteps(time.Hour, time.Hour, time.Hour)}, func(_ context.Context, d *Delivery) error {
 			seen <- d
