@@ -92,11 +92,11 @@ func demonstrate(ctx context.Context, env Environment, d demonstration) error {
 	if d.json {
 		out = newScreen(env, env.Stderr) // the object is the last and only thing on standard output
 	}
-	through := "through " + d.url.String()
+	through := d.url.String()
 	if d.own {
-		through = "through a broker of their own"
+		through = "a broker of their own"
 	}
-	out.printf("%d messages %s\n", d.messages, through)
+	introduceDemo(out, d.messages, through)
 
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	id := fmt.Sprintf("%06x", random.IntN(1<<24))

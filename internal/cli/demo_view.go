@@ -13,6 +13,13 @@ import (
 	"github.com/dormousemq/dormouse/internal/cli/demo"
 )
 
+func introduceDemo(s screen, messages int, through string) {
+	waits := demo.Waits()
+	s.printf("%d messages with delays of 0.1 to 5 s, through %s.\n", messages, through)
+	s.printf("A worker tries each at most %d times, with waits of %s, %s and %s and a deadline of %s.\n\n",
+		demo.MaxAttempts, shortDuration(waits[0]), shortDuration(waits[1]), shortDuration(waits[2]), shortDuration(demo.Deadline))
+}
+
 // watchDemo shows how far the run has come until ctx ends: as bars on a terminal, else as a line every second.
 func watchDemo(ctx context.Context, s screen, run *demo.Run, expected demo.Progress) {
 	if s.terminal {
@@ -100,10 +107,14 @@ func showReport(s screen, report demo.Report) {
 		counted(report.Lateness), r.Lateness.P50, r.Lateness.P99, r.Lateness.Max)
 	showHistogram(s, report.Lateness)
 	showParked(s, report.Parked)
+	s.printf("\n")
 	for _, problem := range report.Problems {
 		s.printf("%s %s\n", s.paint(text.Colors{text.FgRed, text.Bold}, "!"), printable(problem))
 	}
-	s.printf("\n")
+	if r.Err() == nil {
+		s.printf("%s in %.1f s: each message was delivered or parked, none early, each with its own routing key.\n",
+			s.paint(text.Colors{text.FgGreen, text.Bold}, "Passed"), report.Took.Seconds())
+	}
 }
 
 func counted(buckets []demo.Bucket) (n int64) {

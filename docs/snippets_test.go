@@ -1,0 +1,123 @@
+// Package docs_test compiles the Go code of the README and of the pages in this folder: each code block of theirs must
+// stand in this file.
+package docs_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dormousemq/dormouse"
+	"github.com/dormousemq/dormouse/broker"
+)
+
+func send(context.Context, []byte) error { return nil }
+
+// README.md
+func _(ctx context.Context) error {
+	client, err := dormouse.Connect(ctx, "amqp://guest:guest@localhost:5672/", dormouse.Options{})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+
+	err = client.Declare(ctx, dormouse.Topology{Queues: []dormouse.Queue{{Name: "email"}}})
+	if err != nil {
+		return err
+	}
+
+	// Arrives in half an hour.
+	err = client.Publish(ctx, dormouse.Message{
+		RoutingKey: "email",
+		After:      30 * time.Minute,
+		Body:       []byte("you left something in your basket"),
+	})
+	if err != nil {
+		return err
+	}
+
+	// Four attempts, with growing waits in between; then the message is parked in email.parked.
+	_, err = client.Consume(ctx, "email", func(ctx context.Context, d *dormouse.Delivery) error {
+		return send(ctx, d.Body)
+	}, dormouse.ConsumeOptions{
+		Retry: dormouse.RetrySteps(10*time.Second, time.Minute, 10*time.Minute),
+	})
+	return err
+}
+
+func _() error {
+	b, err := broker.New(broker.Options{Dir: "data"})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:5672")
+	if err != nil {
+		return err
+	}
+	return b.Serve(listener)
+}
+
+// delays.md
+func _(ctx context.Context, client *dormouse.Client, body []byte) error {
+	err := client.Publish(ctx, dormouse.Message{
+		Exchange:   "orders",
+		RoutingKey: "order.unpaid",
+		After:      30 * time.Minute,
+		Body:       body,
+	})
+	return err
+}
+
+// retries.md
+func _(ctx context.Context, client *dormouse.Client) error {
+	_, err := client.Consume(ctx, "email", func(ctx context.Context, d *dormouse.Delivery) error {
+		return send(ctx, d.Body)
+	}, dormouse.ConsumeOptions{
+		Retry:       dormouse.RetrySteps(10*time.Second, time.Minute, 10*time.Minute),
+		Concurrency: 8,
+		Timeout:     30 * time.Second,
+	})
+	return err
+}
+
+func TestGoCodeInDocumentsIsCompiled(t *testing.T) {
+	source, err := os.ReadFile("snippets_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := flat(string(source))
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := 0
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range strings.Split(string(text), "```go\n")[1:] {
+			code, _, _ := strings.Cut(block, "```")
+			blocks++
+			if !strings.Contains(compiled, flat(code)) {
+				t.Errorf("%s: block %d of Go code is not in snippets_test.go:\n%s", page, i+1, code)
+			}
+		}
+	}
+	if blocks < 4 {
+		t.Errorf("found %d blocks of Go code", blocks)
+	}
+}
+
+// flat is the code without indentation.
+func flat(code string) string {
+	var lines []string
+	for line := range strings.Lines(code) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
