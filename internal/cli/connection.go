@@ -103,7 +103,7 @@ func (u brokerURL) explain(err error) error {
 		return hint(err, "No queue is bound there. `dormouse declare` makes queues, bindings and the delay ladder.")
 	}
 	if refusal, ok := errors.AsType[*amqp.Error](err); ok {
-		return hintRefusal(err, refusal)
+		return hintRefusal(refusal)
 	}
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return brokerError{fmt.Errorf("%s: %w", u, err)}
@@ -112,8 +112,8 @@ func (u brokerURL) explain(err error) error {
 }
 
 // hintRefusal says what to do about a channel or connection that the broker closed.
-func hintRefusal(err error, refusal *amqp.Error) error {
-	err = fmt.Errorf("the broker refused: %s", refusal.Reason)
+func hintRefusal(refusal *amqp.Error) error {
+	err := fmt.Errorf("the broker refused: %s", refusal.Reason)
 	switch {
 	case refusal.Code == amqp.AccessRefused:
 		return hint(err, "The user needs the permissions to configure, write and read `dormouse.*` and the queues and exchanges named here.")

@@ -25,7 +25,7 @@ get what it looks at.`,
 		Example: `  dormouse parked list email
   dormouse parked show email 01J8ZK
   dormouse parked redrive email --all --rate 50`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("parked does list, show, redrive and discard, not %q", args[0])
 			}

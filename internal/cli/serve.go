@@ -36,7 +36,8 @@ Messages are kept in the folder of --data, by default
   %LocalAppData%\dormouse                                 on Windows
 or, with --memory, nowhere: they are gone when the broker ends.
 
-The user is guest with the password guest, from this machine only, as with RabbitMQ.`,
+The user is guest with the password guest, from this machine only, as with RabbitMQ.
+--users names a file of other users.`,
 		Example: `  dormouse serve
   dormouse serve --data /var/lib/dormouse --listen 127.0.0.1:5673
   dormouse serve --memory --listen 127.0.0.1:0 --json`,
@@ -46,6 +47,7 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", defaultListen, "the address to listen on; port 0 takes a free one")
 	flags.StringVar(&o.data, "data", "", "the folder for messages and definitions, made when missing")
+	flags.StringVar(&o.users, "users", "", "a file with a line NAME:PASSWORD for each user, instead of guest")
 	flags.BoolVar(&o.memory, "memory", false, "keep everything in memory only")
 	flags.DurationVar(&o.grace, "grace", 10*time.Second, "how long an orderly end may take")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -55,7 +57,7 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 }
 
 type serveOptions struct {
-	listen, data        string
+	listen, data, users string
 	memory              bool
 	grace               time.Duration
 	logLevel, logFormat string
@@ -71,6 +73,10 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	users, err := readUsers(o.users)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(ctx, o.listen)
 	if err != nil {
 		return err
@@ -79,10 +85,9 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 		logger.Warn("listening beyond this machine: traffic is not encrypted, and guest may log in from this machine only",
 			"address", listener.Addr().String())
 	}
-	b, err := broker.New(broker.Options{Dir: dir, Logger: logger})
+	b, err := broker.New(broker.Options{Dir: dir, Users: users, Logger: logger})
 	if err != nil {
-		listener.Close()
-		return explainFolder(err, dir)
+		return errors.Join(explainFolder(err, dir), listener.Close())
 	}
 	served := make(chan error, 1)
 	go func() { served <- b.Serve(listener) }()
@@ -98,11 +103,12 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 	logger.Info("shutting down")
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.grace)
 	defer cancel()
-	if err := b.Shutdown(bounded); err != nil {
-		logger.Warn("clients did not leave in time", "error", err)
-		return b.Close()
+	err = b.Shutdown(bounded)
+	if err != nil && bounded.Err() != nil {
+		logger.Warn("clients did not leave in time and were cut off", "error", err)
+		return nil
 	}
-	return nil
+	return err
 }
 
 // folder is where messages are kept; empty means in memory.
