@@ -1,7 +1,6 @@
 package delayed
 
 import (
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -64,7 +63,7 @@ func (b *bench) open(transient bool) {
 			b.released = append(b.released, string(m.Body))
 			return nil
 		},
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 	}, ids)
 	b.pending.Start()
 }

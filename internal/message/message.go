@@ -8,6 +8,7 @@ package message
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -166,7 +167,7 @@ func (m *Message) AllKeys() []string {
 	if len(m.BCC) == 0 {
 		return m.Keys
 	}
-	return append(m.Keys[:len(m.Keys):len(m.Keys)], m.BCC...)
+	return append(slices.Clip(m.Keys), m.BCC...)
 }
 
 // Headers are the headers by which the message is routed: those of the publisher,

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -18,7 +17,7 @@ import (
 
 var (
 	start   = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	discard = slog.New(slog.NewTextHandler(io.Discard, nil))
+	discard = slog.New(slog.DiscardHandler)
 )
 
 // bench is a queue on a virtual clock and a store in memory, whose dead letters go to

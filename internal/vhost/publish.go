@@ -185,8 +185,9 @@ func (r *routing) delay(tx *store.Tx, m *message.Message, now time.Time) bool {
 func (h *Host) route(x *Exchange, m *message.Message, r *routing) {
 	headers := func() route.Headers { return lookup(m.Headers()) }
 	r.exchanges = append(r.exchanges, x)
-	for i := 0; i < len(r.exchanges); i++ {
-		x := r.exchanges[i]
+	for visited := 0; visited < len(r.exchanges); {
+		x := r.exchanges[visited]
+		visited++
 		if x.delays(m) {
 			r.delaying = append(r.delaying, x)
 			continue
@@ -220,14 +221,14 @@ func (h *Host) match(x *Exchange, keys []string, headers func() route.Headers, r
 // which is in seconds.
 func lookup(t wire.Table) route.Headers {
 	return func(name string) (any, bool) {
-		for i := len(t) - 1; i >= 0; i-- {
-			if t[i].Name != name {
+		for _, f := range slices.Backward(t) {
+			if f.Name != name {
 				continue
 			}
-			if at, ok := t[i].Value.(wire.Timestamp); ok {
+			if at, ok := f.Value.(wire.Timestamp); ok {
 				return at * 1000, true
 			}
-			return t[i].Value, true
+			return f.Value, true
 		}
 		return nil, false
 	}

@@ -2,7 +2,6 @@ package vhost
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -44,7 +43,7 @@ func (b *bench) open() {
 	if b.store, err = store.Open("data", store.Options{FS: b.fs}); err != nil {
 		b.t.Fatal(err)
 	}
-	if b.Host, err = Open(Options{Name: "/", Store: b.store, Clock: b.clock, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}); err != nil {
+	if b.Host, err = Open(Options{Name: "/", Store: b.store, Clock: b.clock, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		b.t.Fatal(err)
 	}
 	b.Start()
