@@ -53,6 +53,11 @@ type Options struct {
 	// machine only.
 	Users map[string]string
 
+	// DiskFreeLimit is how much must be free on the disk of Dir, in bytes: with less,
+	// connections that publish are blocked, as in RabbitMQ, until there is room again.
+	// Zero is 50 MiB, negative is no limit.
+	DiskFreeLimit int64
+
 	// Logger is told what happens to connections, queues and the data folder. Nil
 	// discards.
 	Logger *slog.Logger
@@ -90,6 +95,8 @@ type Broker struct {
 	address   net.Addr // of the first
 	closed    bool
 	serving   sync.WaitGroup
+	watching  sync.WaitGroup
+	stopWatch func() // nil without a disk to watch
 	ending    sync.Once
 	closeErr  error // of the data folder
 }
@@ -127,6 +134,9 @@ func New(o Options) (*Broker, error) {
 	}
 	b.session = session.NewServer(session.Options{Host: b.lookup, Users: b.users, Logger: b.log})
 	b.host.Start()
+	if o.Dir != "" {
+		b.watchDisk(o.Dir, o.DiskFreeLimit)
+	}
 	return b, nil
 }
 
@@ -135,6 +145,20 @@ func (b *Broker) lookup(name string) *vhost.Host {
 		return b.host
 	}
 	return nil
+}
+
+func (b *Broker) watchDisk(dir string, limit int64) {
+	if limit == 0 {
+		limit = defaultDiskFreeLimit
+	}
+	d := &disk{
+		limit: uint64(max(limit, 0)), free: func() (uint64, error) { return freeSpace(dir) },
+		err: b.store.Err, log: b.log, alarm: b.session,
+	}
+	d.check()
+	ctx, stop := context.WithCancel(context.Background())
+	b.stopWatch = stop
+	b.watching.Go(func() { d.watch(ctx) })
 }
 
 // Serve accepts connections on l until Shutdown or Close, and closes l. It may be
@@ -266,6 +290,10 @@ func (b *Broker) end(sessions func() error) error {
 		b.mu.Unlock()
 		b.serving.Wait()
 		err = sessions()
+		if b.stopWatch != nil {
+			b.stopWatch()
+			b.watching.Wait()
+		}
 		b.host.Close()
 		b.closeErr = b.store.Close()
 	})

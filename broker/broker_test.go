@@ -346,6 +346,19 @@ func TestSeveralListeners(t *testing.T) {
 	}
 }
 
+func TestFullDiskBlocksPublishers(t *testing.T) {
+	b := serve(t, broker.Options{Dir: t.TempDir(), DiskFreeLimit: 1 << 60})
+	conn, ch := dial(t, b)
+	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 1))
+	if _, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), "", "q", false, false, amqp.Publishing{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-blocked; !got.Active || got.Reason != "low on disk" {
+		t.Errorf("got %+v", got)
+	}
+	b.Close() // a blocked connection is not read, so the client could not close it
+}
+
 func TestNewRefuses(t *testing.T) {
 	if _, err := broker.New(broker.Options{Users: map[string]string{"": "x"}}); err == nil || !strings.Contains(err.Error(), "Users") {
 		t.Errorf("a user without a name: %v", err)

@@ -1,0 +1,18 @@
+//go:build linux || darwin || freebsd
+
+package broker
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// freeSpace returns how much the process may still write to the disk of dir, in bytes.
+func freeSpace(dir string) (uint64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, fmt.Errorf("statfs %s: %w", dir, err)
+	}
+	return uint64(max(0, int64(s.Bavail))) * uint64(s.Bsize), nil
+}
