@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/dormousemq/dormouse/internal/clock"
+	"github.com/dormousemq/dormouse/internal/disk"
 	"github.com/dormousemq/dormouse/internal/session"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/vhost"
@@ -71,6 +72,8 @@ type Options struct {
 const (
 	defaultUser = "guest"
 	hostName    = "/"
+	// defaultDiskFreeLimit is RabbitMQ's default of disk_free_limit.
+	defaultDiskFreeLimit = 50 << 20
 )
 
 func (o *Options) validate() error {
@@ -151,14 +154,14 @@ func (b *Broker) watchDisk(dir string, limit int64) {
 	if limit == 0 {
 		limit = defaultDiskFreeLimit
 	}
-	d := &disk{
-		limit: uint64(max(limit, 0)), free: func() (uint64, error) { return freeSpace(dir) },
-		err: b.store.Err, log: b.log, alarm: b.session,
+	alarm := &disk.Alarm{
+		Dir: dir, Limit: uint64(max(limit, 0)), Failure: b.store.Err, Logger: b.log,
+		Raise: func() { b.session.Block("low on disk") }, Clear: b.session.Unblock,
 	}
-	d.check()
+	alarm.Check()
 	ctx, stop := context.WithCancel(context.Background())
 	b.stopWatch = stop
-	b.watching.Go(func() { d.watch(ctx) })
+	b.watching.Go(func() { alarm.Run(ctx) })
 }
 
 // Serve accepts connections on l until Shutdown or Close, and closes l. It may be

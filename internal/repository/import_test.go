@@ -45,7 +45,7 @@ var direction = []struct {
 	},
 	{
 		packages: "broker",
-		ours:     "internal/clock internal/session internal/store internal/vhost",
+		ours:     "internal/clock internal/disk internal/session internal/store internal/vhost",
 		because:  "the broker only puts its parts together",
 	},
 	{

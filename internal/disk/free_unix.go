@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd
 
-package broker
+package disk
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeSpace returns how much the process may still write to the disk of dir, in bytes.
-func freeSpace(dir string) (uint64, error) {
+// Free returns how much the process may still write to the disk of dir, in bytes.
+func Free(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, fmt.Errorf("statfs %s: %w", dir, err)
