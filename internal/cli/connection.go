@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -84,9 +85,16 @@ func (u brokerURL) explain(err error) error {
 	case errors.Is(err, amqp.ErrVhost):
 		return brokerError{hint(fmt.Errorf("%s: the user may not use this virtual host, or it does not exist", u),
 			"The virtual host is what follows the port in the URL: /%%2f or nothing for the default one.")}
+	case notAMQP(err):
+		return brokerError{hint(fmt.Errorf("what answers at %s does not speak AMQP 0-9-1", u),
+			"Check the port: a broker's AMQP port is 5672 as a rule, 5671 with TLS; 15672 is RabbitMQ's management page.")}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return brokerError{hint(fmt.Errorf("no broker listens at %s", u),
 			"`dormouse serve` starts one on this machine; --url or %s names another.", urlVariable)}
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return brokerError{hint(fmt.Errorf("what answers at %s does not speak TLS", u),
+			"Check the port: that of amqps:// is 5671 as a rule. amqp:// is without TLS.")}
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return brokerError{hint(fmt.Errorf("the host name %s is not known", dns.Name), "Check it in --url or %s.", urlVariable)}
@@ -109,6 +117,12 @@ func (u brokerURL) explain(err error) error {
 		return brokerError{fmt.Errorf("%s: %w", u, err)}
 	}
 	return err
+}
+
+// notAMQP reports whether the other side sent what is no AMQP, or hung up at the first word.
+func notAMQP(err error) bool {
+	e, ok := errors.AsType[*amqp.Error](err)
+	return ok && !e.Server && (e.Code == amqp.FrameError || e.Code == amqp.SyntaxError)
 }
 
 // hintRefusal says what to do about a channel or connection that the broker closed.

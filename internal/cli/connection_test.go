@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -75,6 +76,8 @@ func TestBrokerErrorsSayWhatToDo(t *testing.T) {
 		{"nobody listens", refused, true, "dormouse serve"},
 		{"several, joined", errors.Join(refused, refused), true, "dormouse serve"},
 		{"password", fmt.Errorf("connect: %w", amqp.ErrCredentials), true, "does not accept"},
+		{"another protocol", amqp.ErrFrame, true, "15672"},
+		{"no TLS", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, true, "5671"},
 		{"virtual host", amqp.ErrVhost, true, "virtual host"},
 		{"name", &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "rabit"}}, true, "rabit"},
 		{"no answer", context.DeadlineExceeded, true, "firewall"},

@@ -96,7 +96,6 @@ func demonstrate(ctx context.Context, env Environment, d demonstration) error {
 	if d.own {
 		through = "a broker of their own"
 	}
-	introduceDemo(out, d.messages, through)
 
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	id := fmt.Sprintf("%06x", random.IntN(1<<24))
@@ -105,6 +104,7 @@ func demonstrate(ctx context.Context, env Environment, d demonstration) error {
 		return err
 	}
 	defer courier.Close()
+	introduceDemo(out, d.messages, through)
 	plan := demo.Plan(d.messages, id, random)
 	run := demo.New(courier, plan)
 	run.Disposable = d.own

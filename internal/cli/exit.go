@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ func report(env Environment, command *cobra.Command, err error) int {
 	if err == nil {
 		return ExitOK
 	}
-	fmt.Fprintf(env.Stderr, "dormouse: %s\n", strings.TrimPrefix(err.Error(), "dormouse: ")) // the library says it too
+	fmt.Fprintf(env.Stderr, "dormouse: %s\n", once(strings.TrimPrefix(err.Error(), "dormouse: "))) // the library says it too
 	if hinted, ok := errors.AsType[hintedError](err); ok {
 		fmt.Fprintf(env.Stderr, "  %s\n", hinted.hint)
 	}
@@ -58,4 +59,15 @@ func report(env Environment, command *cobra.Command, err error) int {
 		return ExitBroker
 	}
 	return ExitFailure
+}
+
+// once leaves out the lines that say again how an earlier one ends, as when both connections of a client fail alike.
+func once(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if !slices.ContainsFunc(lines, func(earlier string) bool { return strings.HasSuffix(earlier, line) }) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }

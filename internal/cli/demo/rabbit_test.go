@@ -82,7 +82,9 @@ func startBroker(t *testing.T) (url string) {
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		<-served
+		if err := <-served; !errors.Is(err, broker.ErrClosed) {
+			t.Error(err)
+		}
 	})
 	return "amqp://" + listener.Addr().String() + "/"
 }
