@@ -42,6 +42,16 @@ import (
 // ErrClosed is returned by [Broker.Serve] after Shutdown or Close.
 var ErrClosed = errors.New("broker: closed")
 
+// Why [New] cannot open a data folder, for errors.Is. The folder was left untouched.
+var (
+	// ErrInUse: another process, or another Broker, has it open.
+	ErrInUse = store.ErrInUse
+	// ErrNewerFormat: a newer version of the broker wrote it.
+	ErrNewerFormat = store.ErrNewerFormat
+	// ErrDamaged: what is in it cannot be read as what it should be.
+	ErrDamaged = store.ErrDamaged
+)
+
 // Options of a broker. The zero value is a broker in memory with RabbitMQ's default
 // user.
 type Options struct {

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dormousemq/dormouse/broker"
-	"github.com/dormousemq/dormouse/internal/store"
 )
 
 const defaultListen = "127.0.0.1:5672"
@@ -165,7 +164,7 @@ func beyondLoopback(address net.Addr) bool {
 // explainFolder says what to do about a data folder that cannot be opened.
 func explainFolder(err error, dir string) error {
 	switch {
-	case errors.Is(err, store.ErrInUse):
+	case errors.Is(err, broker.ErrInUse):
 		return hint(fmt.Errorf("the data folder %s is in use by another dormouse", dir),
 			"End that one, or choose another folder by --data.")
 	case errors.Is(err, fs.ErrPermission):

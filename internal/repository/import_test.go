@@ -34,8 +34,13 @@ var direction = []struct {
 		because:  "a queue knows nothing of exchanges and connections: it is handed a way to publish dead letters",
 	},
 	{
+		packages: "internal/delayed",
+		ours:     "internal/clock internal/message internal/queue internal/store",
+		because:  "what waits for its time knows nothing of exchanges: it is handed a way to release it",
+	},
+	{
 		packages: "internal/vhost",
-		ours:     "internal/clock internal/message internal/queue internal/route internal/store internal/wire internal/xdeath",
+		ours:     "internal/clock internal/delayed internal/message internal/queue internal/route internal/store internal/wire internal/xdeath",
 		because:  "a virtual host knows nothing of connections",
 	},
 	{
