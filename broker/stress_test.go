@@ -115,7 +115,7 @@ func consumeSome(b *broker.Broker, r *rand.Rand, acked *sync.Map, done *atomic.B
 			case 1:
 				err = d.Reject(false) // by way of the dead-letter exchange
 			case 2:
-				err = ch.Recover(true)
+				err = d.Nack(true, true)
 			default:
 				// Once the ack is on its way the broker may know of it or not, but a
 				// message that comes again is acked again.
