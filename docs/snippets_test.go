@@ -13,6 +13,7 @@ import (
 
 	"github.com/dormousemq/dormouse"
 	"github.com/dormousemq/dormouse/broker"
+	"github.com/dormousemq/dormouse/dormousetest"
 )
 
 func send(context.Context, []byte) error { return nil }
@@ -47,6 +48,11 @@ func _(ctx context.Context) error {
 		Retry: dormouse.RetrySteps(10*time.Second, time.Minute, 10*time.Minute),
 	})
 	return err
+}
+
+func _(t *testing.T) {
+	b := dormousetest.NewBroker(t) // connect any AMQP client to b.URL()
+	b.Advance(30 * time.Minute)    // what is delayed by half an hour has arrived
 }
 
 func _() error {

@@ -26,7 +26,11 @@ type clientFlags struct {
 func (f *clientFlags) add(cmd *cobra.Command) {
 	urlFlag(cmd, &f.url)
 	jsonFlag(cmd, &f.json)
-	cmd.Flags().StringVar(&f.prefix, "prefix", "dormouse", "what the names of the ladder begin with")
+	prefixFlag(cmd, &f.prefix)
+}
+
+func prefixFlag(cmd *cobra.Command, prefix *string) {
+	cmd.Flags().StringVar(prefix, "prefix", "dormouse", "what the names of the ladder begin with")
 }
 
 // use connects, hands the client to do, and closes the connection in order. The context of do ends when the connection

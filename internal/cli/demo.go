@@ -28,9 +28,11 @@ when each one was delivered or parked, none was early, and each kept its routing
 
 Without a URL the demo starts a broker of its own, in a temporary folder, on a free
 port. With one (--url or $` + urlVariable + `) it uses that broker: it makes the delay ladder if
-it is not there, which stays, and queues and an exchange of its own, which it deletes.`,
+it is not there, which stays, and queues and an exchange of its own, which it deletes.
+A ladder has lanes of one type; for lanes of the other type give it another --prefix.`,
 		Example: `  dormouse demo
   dormouse demo --url amqp://guest:guest@127.0.0.1:5672/ --messages 2000
+  dormouse demo --url amqp://guest:guest@127.0.0.1:5672/ --queue-type classic --prefix trial
   dormouse demo --json | tail -n 1`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), env, o) },
@@ -40,6 +42,7 @@ it is not there, which stays, and queues and an exchange of its own, which it de
 	cmd.Flags().Lookup("url").Usage = "use this broker (default $" + urlVariable + ", else a broker of the demo's own)"
 	cmd.Flags().IntVar(&o.messages, "messages", 300, "how many messages to publish")
 	cmd.Flags().StringVar(&o.queueType, "queue-type", "quorum", "quorum or classic, for the queues and the lanes of the ladder")
+	prefixFlag(cmd, &o.prefix)
 	return cmd
 }
 
@@ -48,6 +51,7 @@ type demoOptions struct {
 	messages  int
 	json      bool
 	queueType string
+	prefix    string
 }
 
 func runDemo(ctx context.Context, env Environment, o demoOptions) (err error) {
@@ -81,10 +85,11 @@ type demonstration struct {
 	messages int
 	json     bool
 	kind     dormouse.QueueType
+	prefix   string
 }
 
 func (o demoOptions) demonstration(url brokerURL, kind dormouse.QueueType) demonstration {
-	return demonstration{url: url, messages: o.messages, json: o.json, kind: kind}
+	return demonstration{url: url, messages: o.messages, json: o.json, kind: kind, prefix: o.prefix}
 }
 
 func demonstrate(ctx context.Context, env Environment, d demonstration) error {
@@ -99,7 +104,7 @@ func demonstrate(ctx context.Context, env Environment, d demonstration) error {
 
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	id := fmt.Sprintf("%06x", random.IntN(1<<24))
-	courier, err := connectDemo(ctx, d.url, id, d.kind)
+	courier, err := connectDemo(ctx, d, id)
 	if err != nil {
 		return err
 	}
@@ -116,7 +121,7 @@ func demonstrate(ctx context.Context, env Environment, d demonstration) error {
 	done()
 	view.Wait()
 	if mismatch, ok := errors.AsType[*dormouse.MismatchError](err); ok && mismatch.Property == "x-queue-type" {
-		return hint(err, "With --queue-type %s the demo uses the ladder that is there.", mismatch.Have)
+		return hint(err, "With --queue-type %s the demo uses the ladder that is there; with --prefix and another name it makes its own.", mismatch.Have)
 	}
 	if err != nil {
 		return d.url.explain(err)
@@ -133,12 +138,12 @@ func demonstrate(ctx context.Context, env Environment, d demonstration) error {
 	return nil
 }
 
-func connectDemo(ctx context.Context, url brokerURL, id string, kind dormouse.QueueType) (*demo.Rabbit, error) {
+func connectDemo(ctx context.Context, d demonstration, id string) (*demo.Rabbit, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	courier, err := demo.Connect(ctx, string(url), id, kind)
+	courier, err := demo.Connect(ctx, demo.Settings{URL: string(d.url), Run: id, Kind: d.kind, Prefix: d.prefix})
 	if err != nil {
-		return nil, url.explain(err)
+		return nil, d.url.explain(err)
 	}
 	return courier, nil
 }

@@ -21,13 +21,25 @@ type Rabbit struct {
 	c     *dormouse.Client
 }
 
-// Connect connects to the broker at url, or at one of several separated by commas. The queues of the run are of the given type.
-func Connect(ctx context.Context, url, run string, kind dormouse.QueueType) (*Rabbit, error) {
-	c, err := dormouse.Connect(ctx, url, dormouse.Options{Name: "dormouse demo"})
+// Settings are what a run needs of a broker.
+type Settings struct {
+	// URL is where the broker is, or several places separated by commas.
+	URL string
+	// Run is a name for the run that no other has.
+	Run string
+	// Kind is the type of the run's queues and of the ladder's lanes.
+	Kind dormouse.QueueType
+	// Prefix is what the names of the ladder begin with.
+	Prefix string
+}
+
+// Connect connects to the broker.
+func Connect(ctx context.Context, s Settings) (*Rabbit, error) {
+	c, err := dormouse.Connect(ctx, s.URL, dormouse.Options{Name: "dormouse demo", Prefix: s.Prefix})
 	if err != nil {
 		return nil, err
 	}
-	return &Rabbit{url: url, names: NewNames(run), kind: kind, c: c}, nil
+	return &Rabbit{url: s.URL, names: NewNames(s.Run), kind: s.Kind, c: c}, nil
 }
 
 // Close closes the connection at once.

@@ -32,7 +32,7 @@ func (c interrupting) Work(ctx context.Context, handle func(context.Context, Arr
 
 func TestInterruptedRunLeavesNothingOnTheBroker(t *testing.T) {
 	url := startBroker(t)
-	rabbit, err := Connect(t.Context(), url, "test", dormouse.Classic)
+	rabbit, err := Connect(t.Context(), Settings{URL: url, Run: "test", Kind: dormouse.Classic})
 	if err != nil {
 		t.Fatal(err)
 	}
