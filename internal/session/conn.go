@@ -3,10 +3,8 @@ package session
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -180,110 +178,6 @@ func (c *conn) connectionMethod(f wire.Frame) (wire.Method, error) {
 	return m, by(id, err)
 }
 
-// methodError is an exception with the method that caused it.
-type methodError struct {
-	method wire.MethodID
-	*wire.Exception
-}
-
-func (e *methodError) Unwrap() error { return e.Exception }
-
-// by says that an exception was caused by a method, if that is not known. Other
-// errors stay what they are.
-func by(id wire.MethodID, err error) error {
-	if _, known := errors.AsType[*methodError](err); known {
-		return err
-	}
-	if e, ok := errors.AsType[*wire.Exception](err); ok {
-		return &methodError{id, e}
-	}
-	return err
-}
-
-// exception returns what to send for err, with the method if known.
-func exception(err error) (e *wire.Exception, id wire.MethodID) {
-	if m, ok := errors.AsType[*methodError](err); ok {
-		return m.Exception, m.method
-	}
-	if !errors.As(err, &e) {
-		e = &wire.Exception{Code: wire.InternalError, Text: err.Error()}
-	}
-	return e, 0
-}
-
-// say sends the last method, if there is one, and waits for the client to go.
-func (c *conn) say(last wire.Method) {
-	if last == nil {
-		return
-	}
-	patience := closingTimeout
-	if c.heartbeat > 0 {
-		patience = min(patience, c.heartbeat)
-	}
-	c.mu.Lock()
-	c.closing = true
-	_ = c.net.SetReadDeadline(time.Now().Add(patience))
-	c.out.method(0, last)
-	c.wakeWriter()
-	c.mu.Unlock()
-	c.awaitEnd(last)
-}
-
-// goodbye logs why the connection ends and returns the method that tells the
-// client, nil if it is gone.
-func (c *conn) goodbye(err error) wire.Method {
-	var e *wire.Exception
-	switch {
-	case errors.Is(err, errClosed):
-		c.log.Info("connection closed")
-		return &wire.ConnectionCloseOk{}
-	case errors.Is(err, errRefused):
-		return nil
-	case errors.As(err, &e):
-		e, id := exception(err)
-		level := slog.LevelWarn
-		if e.Code == wire.ConnectionForced {
-			level = slog.LevelInfo
-		}
-		c.log.Log(c.ctx, level, "connection closed with an exception", "exception", e.Error(), "method", id)
-		return &wire.ConnectionClose{ReplyCode: e.Code, ReplyText: e.ReplyText(), ClassID: id.Class(), MethodID: id.Method()}
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.log.Warn("connection lost: no heartbeat from the client", "heartbeat", c.heartbeat)
-	case errors.Is(err, io.EOF):
-		c.log.Warn("connection lost: the client closed it without a word")
-	default:
-		c.log.Warn("connection lost", "error", err)
-	}
-	return nil
-}
-
-// awaitEnd reads and discards what a client sends after the last method, until it
-// closes the connection, answers connection.close or the deadline is over. Closing a
-// socket with unread input could take the last method from the client.
-func (c *conn) awaitEnd(last wire.Method) {
-	for {
-		f, err := c.frames.Next()
-		if _, lost := errors.AsType[*wire.Exception](err); lost {
-			_, _ = io.Copy(io.Discard, reader{c})
-		}
-		if err != nil {
-			return
-		}
-		m, err := c.connectionMethod(f)
-		if err != nil || f.Channel != 0 {
-			continue
-		}
-		switch m.(type) {
-		case *wire.ConnectionClose:
-			c.reply(0, &wire.ConnectionCloseOk{})
-		case *wire.ConnectionCloseOk:
-			if last.ID() == wire.IDConnectionClose {
-				return
-			}
-		}
-	}
-}
-
 // reader reads from the peer as heartbeats demand: a peer that was silent for twice
 // the heartbeat is gone.
 type reader struct{ c *conn }
@@ -333,94 +227,6 @@ func (c *conn) cut() {
 	c.mu.Unlock()
 }
 
-// reply sends a method. Only the reader calls it: it waits while the client has too
-// much to read.
-func (c *conn) reply(channel uint16, m wire.Method) {
-	c.mu.Lock()
-	c.out.method(channel, m)
-	c.wakeWriter()
-	c.awaitRoom()
-	c.mu.Unlock()
-}
-
-// awaitRoom waits, with c.mu held, while there is too much to be written.
-func (c *conn) awaitRoom() {
-	for c.out.size > replyLimit && !c.dead && c.interrupted.Load() == nil {
-		c.room.Wait()
-	}
-}
-
-// wakeWriter tells the writer that there is something to do. With c.mu held.
-func (c *conn) wakeWriter() {
-	if c.idle {
-		c.idle = false
-		c.wake <- struct{}{}
-	}
-}
-
-// write is the writer's goroutine.
-func (c *conn) write() {
-	defer close(c.written)
-	quiet := time.NewTimer(time.Hour)
-	defer quiet.Stop()
-	for c.nextWrite(quiet) {
-	}
-}
-
-// nextWrite writes what is there, or waits for it. It returns false at the end.
-func (c *conn) nextWrite(quiet *time.Timer) bool {
-	c.mu.Lock()
-	for _, ch := range c.dirty {
-		ch.flushConfirms()
-	}
-	c.dirty = c.dirty[:0]
-	if c.dead || c.ending && c.out.size == 0 {
-		c.mu.Unlock()
-		return false
-	}
-	if c.out.size == 0 {
-		c.idle = true
-		every := c.heartbeat / 2
-		c.mu.Unlock()
-		if every > 0 {
-			quiet.Reset(every)
-		}
-		select {
-		case <-c.wake:
-		case <-quiet.C:
-			c.beat()
-		}
-		return true
-	}
-	batch := c.out
-	c.out = output{}
-	stalled := accept(c.stalled)
-	c.stalled = nil
-	c.room.Broadcast()
-	c.mu.Unlock()
-	if err := batch.writeTo(c.net); err != nil {
-		c.cut()
-		return false
-	}
-	for _, s := range stalled {
-		s.resume()
-	}
-	return true
-}
-
-// beat sends a heartbeat: nothing was written for half of its interval.
-func (c *conn) beat() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.idle {
-		<-c.wake
-	}
-	c.idle = false
-	if c.heartbeat > 0 {
-		c.out.end(wire.AppendHeartbeat(c.out.begin()))
-	}
-}
-
 // closeChannels closes all channels without a word to the client.
 func (c *conn) closeChannels() {
 	c.settleAcks()
@@ -435,22 +241,4 @@ func (c *conn) can(capability string) bool {
 	v, _ := c.capabilities.Get(capability)
 	able, _ := v.(bool)
 	return able
-}
-
-// names makes strings of names without allocating those that were seen before.
-type names map[string]string
-
-// maxNames bounds how many names are remembered.
-const maxNames = 1024
-
-func (n *names) of(b []byte) string {
-	if s, known := (*n)[string(b)]; known {
-		return s
-	}
-	if *n == nil || len(*n) >= maxNames {
-		*n = names{}
-	}
-	s := string(b)
-	(*n)[s] = s
-	return s
 }
