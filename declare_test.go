@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -189,8 +189,8 @@ func TestLeastPrivileges(t *testing.T) {
 		}
 		writeless := b.connectTo(b.limitedUser(".*", "", ".*"))
 		e := publishError(t, writeless.Publish(t.Context(), Message{RoutingKey: q}), ErrRefused, false)
-		if !isCode(e, amqp.AccessRefused) {
-			t.Error(e)
+		if !isCode(e.Err, amqp.AccessRefused) {
+			t.Error(e.Err)
 		}
 	})
 }
@@ -206,7 +206,7 @@ func (b *testBroker) limitedUser(read, write, configure string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	api := fmt.Sprintf("http://%s:%d/api/", u.Hostname(), port+10000)
+	api := "http://" + net.JoinHostPort(u.Hostname(), strconv.Itoa(port+10000)) + "/api/"
 	name := b.name("user")
 	call := func(method, path string, body any) {
 		encoded, _ := json.Marshal(body)

@@ -36,8 +36,8 @@ type Delivery struct {
 	DueTime time.Time
 }
 
-// readMessage is the message as it was published first.
-func readMessage(d *amqp.Delivery) Message {
+// readMessage is the message as it was published first. counter is the header that counts failed attempts.
+func readMessage(d *amqp.Delivery, counter string) Message {
 	m := Message{
 		Exchange:        d.Exchange,
 		RoutingKey:      d.RoutingKey,
@@ -60,7 +60,7 @@ func readMessage(d *amqp.Delivery) Message {
 	m.Exchange, m.RoutingKey = origin(d)
 	m.Headers = make(map[string]any, len(d.Headers))
 	for name, v := range d.Headers {
-		if !isOwnHeader(name) {
+		if !isOwnHeader(name) && name != counter {
 			m.Headers[name] = plain(v)
 		}
 	}

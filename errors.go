@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dormousemq/dormouse/internal/ladder"
 	"github.com/dormousemq/dormouse/internal/retry"
 )
 
@@ -28,6 +29,8 @@ var (
 var (
 	// ErrClosed is returned after Shutdown or Close.
 	ErrClosed = errors.New("dormouse: client closed")
+	// ErrTooLong is wrapped by the error for a delay beyond the ladder's maximum.
+	ErrTooLong = ladder.ErrTooLong
 	// ErrTimeout is the cause of a handler's context at its deadline.
 	ErrTimeout = errors.New("dormouse: handler deadline exceeded")
 	// ErrShutdown is the cause of a handler's context when draining took longer than Shutdown was given.
@@ -50,7 +53,7 @@ type PublishError struct {
 
 // MayBeStored reports whether the broker may hold the message in spite of the error.
 func (e *PublishError) MayBeStored() bool {
-	return e.Reason == ErrNacked || e.Reason == ErrUnknown
+	return errors.Is(e.Reason, ErrNacked) || errors.Is(e.Reason, ErrUnknown)
 }
 
 func (e *PublishError) Error() string {

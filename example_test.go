@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net"
 	"time"
@@ -17,11 +16,11 @@ import (
 func exampleBroker() (url string, stop func()) {
 	b, err := broker.New(broker.Options{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	go func() { _ = b.Serve(l) }()
 	return "amqp://guest:guest@" + l.Addr().String() + "/", func() { _ = b.Close() }
@@ -34,22 +33,22 @@ func Example() {
 	ctx := context.Background()
 	client, err := dormouse.Connect(ctx, url, dormouse.Options{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer client.Shutdown(ctx)
+	defer func() { _ = client.Shutdown(ctx) }()
 	err = client.Declare(ctx, dormouse.Topology{
 		Exchanges: []dormouse.Exchange{{Name: "orders"}},
 		Queues:    []dormouse.Queue{{Name: "email", Bindings: []dormouse.Binding{{Exchange: "orders", RoutingKey: "order.*"}}}},
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	err = client.Publish(ctx, dormouse.Message{
 		Exchange: "orders", RoutingKey: "order.new", Body: []byte("42"), After: 200 * time.Millisecond,
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	done := make(chan struct{})
@@ -62,7 +61,7 @@ func Example() {
 		return nil
 	}, dormouse.ConsumeOptions{Retry: dormouse.RetrySteps(100*time.Millisecond, time.Second, time.Minute)})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	<-done
 	// Output:
@@ -77,13 +76,12 @@ func ExampleClient_Publish() {
 	ctx := context.Background()
 	client, err := dormouse.Connect(ctx, url, dormouse.Options{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer client.Shutdown(ctx)
+	defer func() { _ = client.Shutdown(ctx) }()
 
 	err = client.Publish(ctx, dormouse.Message{RoutingKey: "no-such-queue", Body: []byte("x")})
-	var failed *dormouse.PublishError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*dormouse.PublishError](err); ok {
 		fmt.Println("unroutable:", errors.Is(err, dormouse.ErrUnroutable), "- may be stored:", failed.MayBeStored())
 	}
 	// Output: unroutable: true - may be stored: false
@@ -96,11 +94,11 @@ func ExampleClient_PublishAsync() {
 	ctx := context.Background()
 	client, err := dormouse.Connect(ctx, url, dormouse.Options{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer client.Shutdown(ctx)
+	defer func() { _ = client.Shutdown(ctx) }()
 	if err := client.Declare(ctx, dormouse.Topology{Queues: []dormouse.Queue{{Name: "bulk"}}}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	at := time.Now().Add(8 * time.Hour)
@@ -129,11 +127,11 @@ func ExampleClient_Consume() {
 		Hooks:  dormouse.Hooks{Attempt: func(e dormouse.AttemptEvent) { ended <- e }},
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer client.Shutdown(ctx)
+	defer func() { _ = client.Shutdown(ctx) }()
 	if err := client.Declare(ctx, dormouse.Topology{Queues: []dormouse.Queue{{Name: "payments"}}}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	handler := func(ctx context.Context, d *dormouse.Delivery) error {
@@ -155,11 +153,11 @@ func ExampleClient_Consume() {
 		Timeout:     30 * time.Second,
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, body := range []string{"fine", "malformed", "duplicate", "rate limited"} {
 		if err := client.Publish(ctx, dormouse.Message{RoutingKey: "payments", Body: []byte(body)}); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		fmt.Println(body, "is", (<-ended).Outcome)
 	}
@@ -167,7 +165,7 @@ func ExampleClient_Consume() {
 	drain, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	if err := consumer.Shutdown(drain); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// fine is done
@@ -186,43 +184,43 @@ func ExampleClient_Redrive() {
 		Hooks: dormouse.Hooks{Attempt: func(dormouse.AttemptEvent) { parked <- struct{}{} }},
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer client.Shutdown(ctx)
+	defer func() { _ = client.Shutdown(ctx) }()
 	if err := client.Declare(ctx, dormouse.Topology{Queues: []dormouse.Queue{{Name: "email"}}}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	consumer, err := client.Consume(ctx, "email", func(ctx context.Context, d *dormouse.Delivery) error {
 		return dormouse.Park(fmt.Errorf("no mailbox %s", d.Body))
 	}, dormouse.ConsumeOptions{Retry: dormouse.RetrySteps()})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, body := range []string{"ann", "bob", "cat"} {
 		if err := client.Publish(ctx, dormouse.Message{RoutingKey: "email", Body: []byte(body)}); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		<-parked
 	}
 	if err := consumer.Shutdown(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	for m, err := range client.Parked(ctx, "email", dormouse.Selection{}) {
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		fmt.Printf("%s: %s after %d attempt(s)\n", m.Body, m.Error, m.Attempts)
 	}
 	bob := dormouse.Selection{Match: func(m *dormouse.ParkedMessage) bool { return string(m.Body) == "bob" }}
 	tally, err := client.Redrive(ctx, "email", bob, dormouse.RedriveOptions{Rate: 100})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(tally.Done, "sent back,", tally.Kept, "kept")
 	tally, err = client.DiscardParked(ctx, "email", dormouse.Selection{Limit: 1})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(tally.Done, "discarded")
 	// Output:
@@ -240,9 +238,9 @@ func ExampleClient_Declare() {
 	ctx := context.Background()
 	client, err := dormouse.Connect(ctx, url, dormouse.Options{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer client.Shutdown(ctx)
+	defer func() { _ = client.Shutdown(ctx) }()
 
 	levels := []time.Duration{time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute}
 	topology := dormouse.Topology{
@@ -263,13 +261,12 @@ func ExampleClient_Declare() {
 		})
 	}
 	if err := client.Declare(ctx, topology); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	// The same name with another delay is an error that says what differs.
 	topology.FixedDelays[0].Delay = time.Hour
-	var mismatch *dormouse.MismatchError
-	if err := client.Declare(ctx, topology); errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*dormouse.MismatchError](client.Declare(ctx, topology)); ok {
 		fmt.Println(mismatch.Kind, mismatch.Name, mismatch.Property, mismatch.Have, "is not", mismatch.Want)
 	}
 	// Output: queue delay-queue x-message-ttl 10000 is not 3600000

@@ -33,7 +33,7 @@ type connection struct {
 }
 
 // kill ends the connection without a word to the broker. Unlike a close it cannot be held up by a blocked write.
-func (c *connection) kill() { c.raw.Close() }
+func (c *connection) kill() { _ = c.raw.Close() }
 
 // A rawConn closes itself on the first read error. amqp091-go waits for a publish in progress before it closes the
 // socket, and that publish may be stuck writing to a peer that is gone; closing the socket here sets it free.
@@ -42,7 +42,7 @@ type rawConn struct{ net.Conn }
 func (c *rawConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
-		c.Conn.Close()
+		_ = c.Conn.Close()
 	}
 	return n, err
 }

@@ -135,7 +135,7 @@ func (c *Client) DiscardParked(ctx context.Context, queue string, s Selection) (
 // readParked reads a parked message, whoever parked it: a consumer of Dormouse, or the broker by dead-lettering it from the work queue.
 func readParked(d *amqp.Delivery, queue, counter string) *ParkedMessage {
 	m := &ParkedMessage{
-		Message:   readMessage(d),
+		Message:   readMessage(d, counter),
 		ID:        fingerprint(d),
 		Queue:     queue,
 		Reason:    Reason(text(d.Headers, headerReason)),

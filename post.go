@@ -1,6 +1,7 @@
 package dormouse
 
 import (
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -81,7 +82,7 @@ func (p *post) seal(l *ladder.Ladder, now time.Time, keepPriority bool) (envelop
 		}
 	}
 	bcc, _ := headers[headerBCC].([]any)
-	headers[headerBCC] = append(bcc[:len(bcc):len(bcc)], key)
+	headers[headerBCC] = append(slices.Clip(bcc), key)
 	headers[headerDueTime] = p.due.UnixMilli()
 	if p.exchange != "" {
 		headers[headerDueExchange] = p.exchange

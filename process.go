@@ -41,7 +41,7 @@ func (k *Consumer) process(s *subscription, d *amqp.Delivery, received time.Time
 	defer func() { <-k.slots }()
 
 	delivery := &Delivery{
-		Message:     readMessage(d),
+		Message:     readMessage(d, k.client.counter),
 		Queue:       k.queue,
 		Attempt:     h.Failed + 1,
 		Redelivered: d.Redelivered,

@@ -12,16 +12,16 @@ import (
 )
 
 // publishError checks why a publish failed.
-func publishError(t *testing.T, err, reason error, mayBeStored bool) *PublishError {
+func publishError(t *testing.T, err, reason error, mayBeStored bool) PublishError {
 	t.Helper()
-	var e *PublishError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*PublishError](err)
+	if !ok {
 		t.Fatalf("error is %v (%T), want a *PublishError for %v", err, err, reason)
 	}
 	if !errors.Is(err, reason) || e.MayBeStored() != mayBeStored {
 		t.Fatalf("error is %v (may be stored: %v), want %v (%v)", err, e.MayBeStored(), reason, mayBeStored)
 	}
-	return e
+	return *e
 }
 
 func TestPublishNow(t *testing.T) {
@@ -82,9 +82,8 @@ func TestDelaysToExchangesAndQueues(t *testing.T) {
 		})
 		got := b.consumeRaw(q)
 		type want struct {
-			message  Message
-			due      time.Time
-			slackMin time.Duration
+			message Message
+			due     time.Time
 		}
 		sent := map[string]want{}
 		send := func(id string, m Message) {
@@ -152,12 +151,12 @@ func TestWhatPublishRefuses(t *testing.T) {
 		} {
 			e := publishError(t, c.Publish(t.Context(), m), ErrNotSent, false)
 			if !strings.Contains(e.Error(), what) {
-				t.Errorf("error %q does not say %q", e, what)
+				t.Errorf("error %q does not say %q", e.Error(), what)
 			}
 		}
 		e := publishError(t, c.Publish(t.Context(), Message{Exchange: "dmroot.nowhere", RoutingKey: "k"}), ErrRefused, false)
 		if !strings.Contains(e.Error(), "no exchange 'dmroot.nowhere'") {
-			t.Error(e)
+			t.Error(e.Error())
 		}
 		publishError(t, c.Publish(t.Context(), Message{Exchange: "dmroot.nowhere", RoutingKey: "k", After: time.Second}), ErrRefused, false)
 		publishError(t, c.Publish(t.Context(), Message{RoutingKey: "dmroot.nowhere", After: time.Second}), ErrRefused, false)
@@ -165,7 +164,7 @@ func TestWhatPublishRefuses(t *testing.T) {
 		other := b.connect(func(o *Options) { o.Prefix = "dmroot.never" })
 		e = publishError(t, other.Publish(t.Context(), Message{RoutingKey: q, After: time.Second}), ErrRefused, false)
 		if !strings.Contains(e.Error(), `ladder "dmroot.never" is not declared`) {
-			t.Error(e)
+			t.Error(e.Error())
 		}
 		// And the client is none the worse.
 		if err := c.Publish(t.Context(), Message{RoutingKey: q}); err != nil {

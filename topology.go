@@ -3,6 +3,7 @@ package dormouse
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/dormousemq/dormouse/internal/ladder"
@@ -221,9 +222,7 @@ func (x *Exchange) declaration(l *ladder.Ladder) declaration {
 	if x.Alternate != "" {
 		d.args["alternate-exchange"] = x.Alternate
 	}
-	for name, v := range x.Args {
-		d.args[name] = v
-	}
+	maps.Copy(d.args, x.Args)
 	return d
 }
 
@@ -248,9 +247,7 @@ func (q *Queue) declaration() declaration {
 		args["x-dead-letter-exchange"] = ""
 		args["x-dead-letter-routing-key"] = ParkedQueue(q.Name)
 	}
-	for name, v := range q.Args {
-		args[name] = v
-	}
+	maps.Copy(args, q.Args)
 	return declaration{queue: q.Name, args: args}
 }
 

@@ -44,7 +44,7 @@ func hasWildcard(d string) bool {
 
 // DestinationPattern is the key by which a destination is bound to the exchange Due.
 func DestinationPattern(destination string) string {
-	return "dm" + strings.Repeat(".*", len(units())) + "." + destination
+	return "dm" + strings.Repeat(".*", unitCount) + "." + destination
 }
 
 // Key rounds d up and writes the ladder key. It returns the rounded delay as well.

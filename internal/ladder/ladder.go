@@ -49,8 +49,11 @@ type unit struct {
 	top  int // its greatest digit
 }
 
-func units() [9]unit {
-	return [9]unit{
+// unitCount is the number of digits.
+const unitCount = 9
+
+func units() [unitCount]unit {
+	return [unitCount]unit{
 		{"100d", 100 * Day, int(GreatestMax / (100 * Day))},
 		{"10d", 10 * Day, 9},
 		{"1d", Day, 9},
@@ -152,7 +155,7 @@ func (l *Ladder) RoundLanes(d time.Duration, n int) (time.Duration, error) {
 }
 
 // digits writes d, rounded and within the greatest maximum, in calendar digits.
-func digits(d time.Duration) (out [9]int) {
+func digits(d time.Duration) (out [unitCount]int) {
 	for i, u := range units() {
 		out[i] = int(d / u.size)
 		d %= u.size
@@ -282,7 +285,7 @@ func (l *Ladder) Bindings() []Binding {
 				all = append(all, Binding{Exchange: from, Key: l.pattern(wild, lane.unit, lane.digit), Queue: lane.Queue})
 			}
 		}
-		all = append(all, Binding{Exchange: from, Key: l.pattern(wild, len(units())-1, 0), ToExchange: l.Due()})
+		all = append(all, Binding{Exchange: from, Key: l.pattern(wild, unitCount-1, 0), ToExchange: l.Due()})
 	}
 	return all
 }
@@ -301,7 +304,7 @@ func (l *Ladder) pattern(wild, at, digit int) string {
 			fmt.Fprintf(&b, ".%d", digit)
 		}
 	}
-	if last := l.last(); last < len(units())-1 && at <= last { // the tenths must be zero: no lane waits for them
+	if last := l.last(); last < unitCount-1 && at <= last { // the tenths must be zero: no lane waits for them
 		b.WriteString(strings.Repeat(".*", last-at))
 		b.WriteString(".0")
 	}
