@@ -10,17 +10,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// headLookup is the number of durable records removed from a queue after which the committer looks for the new head.
-const headLookup = 4096
+// trimAfter is the number of durable records removed from a queue after which the committer looks for its new head.
+const trimAfter = 4096
 
 // committer is the state of the one goroutine that writes.
 type committer struct {
-	written uint64        // number of the last group on disk
-	touched []*queueState // queues of the group being written
-	last    *queueState   // the one touched last
-	spare   *group        // for the next open group
-	loose   bool          // something is written and not synced, under SyncInterval
-	doubt   bool          // records that were written may be gone, since they were not synced when the engine failed
+	written  uint64        // number of the last group on disk
+	touched  []*queueState // queues of the group being written
+	last     *queueState   // the one touched last
+	spare    *group        // for the next open group
+	unsynced time.Time     // since when something is written and not synced, under SyncInterval
+	doubt    bool          // records that were written may be gone, since they were not synced when the engine failed
 }
 
 // commitLoop is the committer's goroutine.
@@ -50,18 +50,11 @@ func (s *Store) commitLoop() {
 // nextGroup waits until the open group is due and seals it. It also returns, maybe with an empty group, when the engine has
 // failed, and when the store is closing; then last is true.
 func (s *Store) nextGroup() (g *group, last bool) {
-	var timer *time.Timer
-	var due <-chan time.Time
 	var armed urgency
-	var loose <-chan time.Time
-	if s.committer.loose {
-		loose = time.After(s.tuning.sync)
+	var due, sync <-chan time.Time
+	if t := s.committer.unsynced; !t.IsZero() {
+		sync = time.After(time.Until(t.Add(s.tuning.sync)))
 	}
-	defer func() {
-		if timer != nil {
-			timer.Stop()
-		}
-	}()
 	for {
 		s.mu.Lock()
 		u, closing := s.open.urgency, s.closing
@@ -72,15 +65,9 @@ func (s *Store) nextGroup() (g *group, last bool) {
 
 		if u > armed {
 			armed = u
-			wait := s.tuning.soft
+			due = time.After(s.tuning.soft)
 			if u == urgencyLazy {
-				wait = s.tuning.lazy
-			}
-			if timer == nil {
-				timer = time.NewTimer(wait)
-				due = timer.C
-			} else {
-				timer.Reset(wait)
+				due = time.After(s.tuning.lazy)
 			}
 		}
 		select {
@@ -90,9 +77,9 @@ func (s *Store) nextGroup() (g *group, last bool) {
 			s.mu.Lock()
 			closing = s.closing
 			return s.seal(), closing
-		case <-loose:
-			s.syncLoose()
-			loose = nil
+		case <-sync:
+			s.syncNow()
+			sync = nil
 		}
 	}
 }
@@ -231,7 +218,7 @@ var errDiskFull = errors.New("the disk is full")
 // checkSpace says whether there is room to recover. Trying without would fill the disk again with files that only a successful
 // recovery removes.
 func (s *Store) checkSpace() error {
-	const least = 32 << 20
+	const least = 16 << 20
 	disk, err := s.files.GetDiskUsage(s.dir)
 	if err != nil {
 		return nil // it cannot tell: just try
@@ -254,7 +241,7 @@ func (s *Store) checkSpace() error {
 		}
 		logs += uint64(info.Size())
 	}
-	if need := 2*logs + least; disk.AvailBytes < need {
+	if need := logs + least; disk.AvailBytes < need {
 		return fmt.Errorf("%d MiB free on the disk of %s, %d MiB needed to go on: %w", disk.AvailBytes>>20, s.dir, need>>20, errDiskFull)
 	}
 	return nil
@@ -272,7 +259,10 @@ func (s *Store) giveUp(err error) {
 	defer s.engine.Unlock()
 	if e := s.engine.current; e != nil {
 		s.engine.current = nil
-		err = errors.Join(err, e.finish(), e.close())
+		if err := e.finish(); err != nil {
+			s.logger.Warn("the next start will take longer", "folder", s.dir, "err", err)
+		}
+		err = errors.Join(err, e.close())
 	}
 	s.engine.err = ErrClosed
 	s.closeErr = errors.Join(err, s.lock.Close())

@@ -119,7 +119,8 @@ type queueState struct {
 
 	onDisk    bool   // the queue has a counter key
 	transient seqSet // which records are transient
-	removed   uint64 // durable records removed since the head was last looked up
+	removed   uint64 // durable records removed since the last trim
+	trimmed   uint64 // the end of what was trimmed
 }
 
 // Counters returns the counters of q; all are zero for a queue that has nothing.

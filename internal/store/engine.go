@@ -61,12 +61,12 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 		CacheSize:                   64 << 20,
 		MemTableSize:                o.memTable,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       8,
 		L0StopWritesThreshold:       24,
 		LBaseMaxBytes:               128 << 20,
 		MaxOpenFiles:                512,
 		EventListener: &pebble.EventListener{
-			BackgroundError: func(err error) { o.logger.Debug("background work failed", "err", err) },
+			BackgroundError: func(err error) { o.logger.Debug("background work failed", "err", err.Error()) },
 			PossibleAPIMisuse: func(info pebble.PossibleAPIMisuseInfo) {
 				if info.Kind == pebble.NondeterministicSingleDelete {
 					o.logger.Error("a record was written twice", "key", fmt.Sprintf("%x", info.UserKey))
@@ -74,13 +74,22 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 			},
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				if e.guard.failure() == nil {
-					o.logger.Error("data is damaged", "file", info.Path, "err", info.Details)
+					o.logger.Error("data is damaged", "file", info.Path, "err", info.Details.Error())
 				}
 			},
 		},
 	}
 	p.TargetFileSizes[0] = 8 << 20
+	p.FlushSplitBytes = 4 << 20 // so that compactions of different queues need not wait for each other
+	for i := range p.Levels {
+		p.Levels[i].BlockSize = 32 << 10 // records are read in order, many at a time
+	}
 	return p
+}
+
+// deleteRange deletes the records and marks of q in r, unsynced. It is a help only: nobody waits for it, and if it fails, the guard knows.
+func (e *engine) deleteRange(space byte, q QueueID, r span) {
+	_ = e.db.DeleteRange(appendRecordKey(nil, space, q, r.lo, partMark), appendRecordKey(nil, space, q, r.hi, partMark), pebble.NoSync)
 }
 
 // finish moves what is in memory to tables, so that the next open has nothing to replay.

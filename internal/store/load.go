@@ -25,7 +25,7 @@ func (s *Store) load(e *engine, before map[QueueID]*queueState) error {
 		if err != nil {
 			return fmt.Errorf("queue %d: %w", q, err)
 		}
-		byID[q] = &queueState{id: q, now: now, onDisk: true}
+		byID[q] = &queueState{id: q, now: now, onDisk: true, trimmed: now.head}
 		return nil
 	})
 	if err != nil {

@@ -1,5 +1,7 @@
 package store
 
+import "errors"
+
 // fewRecords is up to how many records are deleted one by one. More are deleted by a range deletion, which is a burden to all
 // readers until it has been compacted.
 const fewRecords = 256
@@ -15,7 +17,7 @@ func (w *batchWriter) purge(o *op, index int) error {
 			continue
 		}
 		gone, err := w.count(st, space, r, index)
-		if err != nil {
+		if err = w.tolerate(err); err != nil {
 			return err
 		}
 		if err := w.deleteRecords(st, space, r, gone.messages, index); err != nil {
@@ -73,7 +75,21 @@ func (w *batchWriter) deleteRecords(st *queueState, space byte, r span, messages
 			_ = w.b.Delete(w.recordKey(space, o.q, o.seq, partMark), nil)
 		}
 	}
-	return w.e.eachRecordKey(space, st.id, r, func(key []byte) { _ = w.b.Delete(key, nil) })
+	err := w.e.eachRecordKey(space, st.id, r, func(key []byte) { _ = w.b.Delete(key, nil) })
+	if errors.Is(err, ErrDamaged) {
+		w.deleteSpan(space, st.id, r)
+	}
+	return w.tolerate(err)
+}
+
+// tolerate reports damage, and forgets it: what is damaged must not keep anybody from removing it. The counters of its queue are not exact
+// any more.
+func (w *batchWriter) tolerate(err error) error {
+	if errors.Is(err, ErrDamaged) {
+		w.s.logger.Error("cannot read what is removed", "err", err)
+		return nil
+	}
+	return err
 }
 
 // amount is a number of records and their size.

@@ -511,7 +511,7 @@ func TestDroppedQueueStaysDropped(t *testing.T) {
 func TestHeadFollowsRemovals(t *testing.T) {
 	files := vfs.NewMem()
 	s := open(t, files)
-	const n = 3 * headLookup
+	const n = 3 * trimAfter
 	for from := uint64(0); from < n; from += 1024 {
 		tx := s.Begin()
 		for seq := from; seq < from+1024; seq++ {
@@ -526,14 +526,14 @@ func TestHeadFollowsRemovals(t *testing.T) {
 		}
 		end(t, tx)
 	}
-	if head := s.states.byID[1].now.head; head < 2*(n-10-headLookup) {
+	if head := s.states.byID[1].now.head; head < 2*(n-10-trimAfter) {
 		t.Errorf("head %d, the first record is %d", head, 2*(n-10))
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, files)
-	if head := s.states.byID[1].now.head; head < 2*(n-10-2*headLookup) {
+	if head := s.states.byID[1].now.head; head < 2*(n-10-2*trimAfter) {
 		t.Errorf("head after reopening %d, the first record is %d", head, 2*(n-10))
 	}
 	if got := scan(t, s, 1, 0, 0); len(got) != 10 || got[0].seq != 2*(n-10) {
@@ -776,4 +776,39 @@ func listing(t *testing.T, dir string) string {
 		}
 	}
 	return b.String()
+}
+
+func TestSyncPolicies(t *testing.T) {
+	const commits = 1000
+	for policy, most := range map[SyncPolicy]int64{SyncAlways: commits, SyncInterval: commits / 2, SyncNever: 0} {
+		files := &countingFS{FS: vfs.NewMem()}
+		options := testOptions(t, files)
+		options.Sync = policy
+		tuning := testTuning
+		tuning.memTable = 1 << 20 // a new memtable syncs, too
+		tuning.sync = 20 * time.Millisecond
+		s, err := openStore("data", options, tuning, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := files.syncs.Load()
+		for seq := range uint64(commits) {
+			put(t, s, 1, seq, "x")
+		}
+		if n := files.syncs.Load() - before; n > most || policy == SyncAlways && n < commits {
+			t.Errorf("policy %d: %d syncs for %d commits", policy, n, commits)
+		}
+		if policy == SyncInterval { // what was written last is synced without a further commit
+			n := files.syncs.Load()
+			put(t, s, 1, commits, "x")
+			for deadline := time.After(10 * time.Second); files.syncs.Load() == n; {
+				select {
+				case <-time.After(time.Millisecond):
+				case <-deadline:
+					t.Fatal("not synced")
+				}
+			}
+		}
+		closeVerified(t, s)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -20,11 +21,7 @@ func (s *Store) write(g *group) error {
 	}
 	if !w.b.Empty() {
 		binary.BigEndian.PutUint64(w.set([]byte{spaceGroup}, 8), g.number)
-		sync := pebble.NoSync
-		if w.durable && s.sync == SyncAlways {
-			sync = pebble.Sync
-		}
-		err := e.db.Apply(w.b, sync)
+		err := e.db.Apply(w.b, s.syncFor(w.durable))
 		if failure := e.guard.failure(); failure != nil {
 			return failure
 		}
@@ -33,20 +30,35 @@ func (s *Store) write(g *group) error {
 		}
 		w.b.Reset()
 		s.committer.written = g.number
-		s.committer.loose = s.sync == SyncInterval
 	}
 	s.publish()
 	g.written()
-	s.lookUpHeads()
+	s.trim()
 	return nil
 }
 
-// syncLoose syncs what SyncInterval left unsynced. If that fails, the engine's failure says so.
-func (s *Store) syncLoose() {
-	e := s.engine.current
-	s.committer.loose = false
-	if err := e.db.LogData(nil, pebble.Sync); err != nil {
-		e.guard.fail(err)
+// syncFor says whether a batch is synced. Of what is not durable anyway, it never is.
+func (s *Store) syncFor(durable bool) *pebble.WriteOptions {
+	switch {
+	case !durable, s.sync == SyncNever:
+		return pebble.NoSync
+	case s.sync == SyncInterval:
+		if s.committer.unsynced.IsZero() {
+			s.committer.unsynced = time.Now()
+		}
+		if time.Since(s.committer.unsynced) < s.tuning.sync {
+			return pebble.NoSync
+		}
+		s.committer.unsynced = time.Time{}
+	}
+	return pebble.Sync
+}
+
+// syncNow syncs what was not under SyncInterval. If that fails, the engine's failure says so.
+func (s *Store) syncNow() {
+	s.committer.unsynced = time.Time{}
+	if err := s.engine.current.db.LogData(nil, pebble.Sync); err != nil {
+		s.engine.current.guard.fail(err)
 	}
 }
 
@@ -95,20 +107,27 @@ func (s *Store) publish() {
 	c.last = nil
 }
 
-// lookUpHeads moves the heads of the queues touched last to their first record, if much was removed.
-func (s *Store) lookUpHeads() {
+// trim looks for the first record of the queues touched last from which much was removed, and deletes the range below: readers then pass it at
+// once, and Pebble drops whole tables without reading them. It is not synced, since nothing depends on it.
+func (s *Store) trim() {
 	for _, st := range s.committer.touched {
-		if st.removed < headLookup || st.dropped {
+		if st.removed < trimAfter || st.dropped {
 			continue
 		}
 		st.removed = 0
-		first := openCursor(s.engine.current, spaceDurable, st.id, span{st.now.head, maxSeq})
 		head := st.now.NextSeq
-		if first.next() {
-			head = first.seq
+		if st.now.Messages > 0 {
+			first := openCursor(s.engine.current, spaceDurable, st.id, span{st.now.head, maxSeq})
+			if first.next() {
+				head = first.seq
+			}
+			if first.close() != nil {
+				continue
+			}
 		}
-		if first.close() != nil {
-			continue
+		if head > st.trimmed {
+			s.engine.current.deleteRange(spaceDurable, st.id, span{st.trimmed, head})
+			st.trimmed = head
 		}
 		s.states.Lock()
 		st.now.head = max(st.now.head, head)
@@ -250,11 +269,7 @@ func (w *batchWriter) findSpace(st *queueState, o *op) {
 func (w *batchWriter) sizeOf(key []byte) (int, error) {
 	value, closer, err := w.e.db.Get(key)
 	if err != nil {
-		if err = readError(err); errors.Is(err, ErrDamaged) {
-			w.s.logger.Error("cannot read a record that is removed", "err", err)
-			return 0, nil
-		}
-		return 0, err
+		return 0, w.tolerate(readError(err))
 	}
 	return len(value), closer.Close()
 }
