@@ -307,8 +307,8 @@ func (b *Broker) end(sessions func() error) error {
 			b.stopWatch()
 			b.watching.Wait()
 		}
+		b.closeErr = b.store.Close() // first, so that what still moves is kept as it was
 		b.host.Close()
-		b.closeErr = b.store.Close()
 	})
 	return errors.Join(err, b.closeErr)
 }

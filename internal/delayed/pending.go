@@ -1,6 +1,7 @@
 package delayed
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -115,7 +116,9 @@ func (p *Pending) first() (*series, *entry) {
 	for _, s := range p.all {
 		e, err := s.first()
 		if err != nil {
-			p.o.Logger.Error("cannot read the messages of a delayed-message exchange from the data folder", "error", err)
+			if !errors.Is(err, store.ErrClosed) {
+				p.o.Logger.Error("cannot read the messages of a delayed-message exchange from the data folder", "error", err)
+			}
 			continue
 		}
 		if e != nil && (first == nil || e.seq>>numberBits < first.seq>>numberBits) {
@@ -213,7 +216,7 @@ func (p *Pending) Delete(tx *store.Tx) {
 	p.end()
 }
 
-// Close ends the set in memory only. What is stored stays.
+// Close ends the set in memory only: what is stored stays. Close the store first.
 func (p *Pending) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

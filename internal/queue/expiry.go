@@ -66,7 +66,7 @@ func (q *Queue) soonest() *Entry {
 	for _, b := range q.levels {
 		e, err := b.peek()
 		if err != nil {
-			q.log.Error("cannot read the messages of a queue from the data folder", "queue", q.name, "error", err)
+			q.unreadable(err)
 			continue
 		}
 		consider(e)

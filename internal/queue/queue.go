@@ -290,7 +290,7 @@ func (q *Queue) peek() *Entry {
 		}
 		e, err := b.peek()
 		if err != nil {
-			q.log.Error("cannot read the messages of a queue from the data folder", "queue", q.name, "error", err)
+			q.unreadable(err)
 			return nil
 		}
 		if e != nil {
@@ -298,6 +298,13 @@ func (q *Queue) peek() *Entry {
 		}
 	}
 	return back
+}
+
+// unreadable says that messages cannot be read, unless that is because the broker stops.
+func (q *Queue) unreadable(err error) {
+	if !errors.Is(err, store.ErrClosed) {
+		q.log.Error("cannot read the messages of a queue from the data folder", "queue", q.name, "error", err)
+	}
 }
 
 func (q *Queue) pop(e *Entry) {
@@ -480,7 +487,7 @@ func (q *Queue) Delete(tx *store.Tx, check func(Counts) error) (int, error) {
 	return n, nil
 }
 
-// Close ends the queue in memory only: what is stored stays. Close it before the store.
+// Close ends the queue in memory only: what is stored stays. Close the store first.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -78,8 +78,9 @@ func (h *Host) Start() {
 	}
 }
 
-// Close stops the host. What is stored stays. Close it before the store, and use it no
-// more.
+// Close stops the host, and what is stored stays. Close the store first: from then on
+// nothing that a timer sets going is kept, whereas a queue that was closed before it would
+// be no target any more for what is on its way from another.
 func (h *Host) Close() {
 	for _, p := range h.allPending() {
 		p.Close()

@@ -408,3 +408,29 @@ func TestDelayedMessageExchangeNeedsAType(t *testing.T) {
 		refused(t, err, wire.PreconditionFailed, "Invalid argument, 'x-delayed-type' must be an existing exchange type")
 	}
 }
+
+// The store is closed before the host. What timers move meanwhile, and even what they
+// move into queues that are closed already, is where it was after the next start.
+func TestWhatMovesWhileStoppingIsKeptAsItWas(t *testing.T) {
+	b := newBench(t)
+	b.declareExchange("later", "x-delayed-message", wire.Field{Name: "x-delayed-type", Value: "fanout"})
+	b.declareQueue("done")
+	b.bindQueue("later", "", "done")
+	b.declareQueue("wait", wire.Field{Name: "x-message-ttl", Value: int32(1000)},
+		wire.Field{Name: "x-dead-letter-exchange", Value: ""}, wire.Field{Name: "x-dead-letter-routing-key", Value: "done"})
+	for i := range 1000 {
+		b.publish(to("", "wait", strconv.Itoa(i)))
+		b.publish(delayedBy("later", "", "delayed "+strconv.Itoa(i), int32(1000)))
+	}
+	b.must(b.store.Close())
+	b.queues["done"].Close()
+	b.clock.Advance(time.Second)
+	b.Close()
+	b.open()
+	b.clock.Advance(0)
+	got := b.drain("done")
+	slices.Sort(got)
+	if n := len(slices.Compact(slices.Clone(got))); n != 2000 || len(got) != 2000 {
+		t.Fatalf("%d messages came, %d different ones, want 2000", len(got), n)
+	}
+}
