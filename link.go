@@ -249,10 +249,13 @@ func redact(raw string) string {
 	return u.Redacted()
 }
 
+// errURL stands for the error of the parser, which would show the password.
+var errURL = errors.New("not of the form amqp://user:password@host:port/vhost; in user, password and vhost, characters other than letters and digits are written as % and two hexadecimal digits")
+
 func (l *link) dial(ctx context.Context, rawURL string) (*connection, error) {
 	uri, err := amqp.ParseURI(rawURL)
 	if err != nil {
-		return nil, err
+		return nil, errURL
 	}
 	conn := &connection{user: uri.Username, gone: make(chan struct{})}
 	stop := func() bool { return true }

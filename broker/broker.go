@@ -276,6 +276,8 @@ func (b *Broker) URL() string {
 // and Shutdown returns its error.
 func (b *Broker) Shutdown(ctx context.Context) error {
 	return b.end(func() error {
+		// Connections that wait for room on a full disk end only with the store.
+		defer context.AfterFunc(ctx, b.closeStore)()
 		return b.session.Shutdown(ctx, "broker forced connection closure with reason 'shutdown'")
 	})
 }
@@ -286,9 +288,17 @@ func (b *Broker) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
+	defer time.AfterFunc(closePatience, b.closeStore).Stop()
 	b.session.Close()
 	return b.end(func() error { return nil })
 }
+
+// closePatience is how long Close waits for connections that wait for room on a full
+// disk, before it closes the data folder under them.
+const closePatience = 3 * time.Second
+
+// closeStore closes the store, which can be done again.
+func (b *Broker) closeStore() { _ = b.store.Close() }
 
 // end ends the broker, if nobody has done so, by ending the sessions and closing the
 // data folder. Whoever calls later waits for that.

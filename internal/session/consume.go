@@ -188,7 +188,12 @@ func (ch *channel) tag(d queue.Delivery, noAck, got bool) uint64 {
 }
 
 // resume asks for deliveries again.
-func (k *consumer) resume() { k.from.Resume(&k.Consumer) }
+func (k *consumer) resume() {
+	k.channel.conn.mu.Lock()
+	from := k.from
+	k.channel.conn.mu.Unlock()
+	from.Resume(&k.Consumer)
+}
 
 // QueueGone tells the client that the queue was deleted.
 func (k *consumer) QueueGone(*queue.Consumer) {

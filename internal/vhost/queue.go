@@ -35,13 +35,13 @@ func (h *Host) DeclareQueue(ctx context.Context, owner any, d QueueDeclare) (Que
 	h.mu.Lock()
 	q, made, err := h.declareQueue(tx, owner, d)
 	h.mu.Unlock()
+	if made {
+		q.Start() // whether or not its maker waits for the end
+	} else if err == nil {
+		q.Declared()
+	}
 	if err := h.finish(ctx, tx, err); err != nil {
 		return QueueOK{}, err
-	}
-	if made {
-		q.Start()
-	} else {
-		q.Declared()
 	}
 	return q.ok(), nil
 }

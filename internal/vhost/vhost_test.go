@@ -1,6 +1,7 @@
 package vhost
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -433,4 +434,17 @@ func TestWhatMovesWhileStoppingIsKeptAsItWas(t *testing.T) {
 	if n := len(slices.Compact(slices.Clone(got))); n != 2000 || len(got) != 2000 {
 		t.Fatalf("%d messages came, %d different ones, want 2000", len(got), n)
 	}
+}
+
+func TestQueueExpiresThoughItsMakerIsGone(t *testing.T) {
+	b := newBench(t)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	_, err := b.DeclareQueue(gone, nil, QueueDeclare{Name: "q", Durable: true, Arguments: wire.Table{{Name: "x-expires", Value: int32(1000)}}})
+	if err == nil {
+		t.Fatal("declared for nobody")
+	}
+	b.clock.Advance(time.Second)
+	_, err = b.CheckQueue(nil, "q")
+	refused(t, err, wire.NotFound, "no queue 'q' in vhost '/'")
 }
