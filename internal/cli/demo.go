@@ -127,6 +127,9 @@ func demonstrate(ctx context.Context, env Environment, d demonstration) error {
 		return d.url.explain(err)
 	}
 	showReport(out, report)
+	if report.Left != nil {
+		fmt.Fprintf(env.Stderr, "dormouse: not all queues of the demonstration (dormouse.demo.%s.*) could be removed: %v\n", id, report.Left)
+	}
 	if d.json {
 		if err := printJSON(env.Stdout, report.Result); err != nil {
 			return err

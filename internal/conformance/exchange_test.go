@@ -60,8 +60,8 @@ func exchangeCases() []Case {
 				"406 PRECONDITION_FAILED - invalid type 'signedint' for arg 'alternate-exchange' in exchange 'x' in vhost '/'")
 		}},
 		{"exchange/unknown type", func(c *C) {
-			c.Equal("exception", c.ExchangeRefused(c.Unique("x"), exchange{Kind: "round"}, nil), changedIn(v40,
-				"503 COMMAND_INVALID - invalid exchange type 'round'", "406 PRECONDITION_FAILED - invalid exchange type 'round'"))
+			c.Equal("exception", c.ExchangeRefused(c.Unique("x"), exchange{Kind: "squircle"}, nil), changedIn(v40,
+				"503 COMMAND_INVALID - unknown exchange type 'squircle'", "406 PRECONDITION_FAILED - unknown exchange type 'squircle'"))
 		}},
 		{"exchange/reserved prefix", func(c *C) {
 			name := "amq." + c.Unique("x")

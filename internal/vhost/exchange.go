@@ -94,7 +94,7 @@ func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
 	case d.Type == delayedMessage:
 		return wire.Errorf(wire.PreconditionFailed, "Invalid argument, 'x-delayed-type' must be an existing exchange type")
 	default:
-		return wire.Errorf(wire.PreconditionFailed, "invalid exchange type '%s'", d.Type)
+		return wire.Errorf(wire.PreconditionFailed, "unknown exchange type '%s'", d.Type)
 	}
 	if old := h.exchanges[d.Name]; old != nil {
 		return h.exchangeEquivalence(old, d)

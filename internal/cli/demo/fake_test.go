@@ -14,6 +14,7 @@ type faults struct {
 	lose, repeat, hurry, misroute, misdeliver, unpark, parkTwice int
 	refuse                                                       error // every publish
 	removal                                                      error
+	silent                                                       bool // the parking lots do not answer
 }
 
 var honest = faults{lose: -1, repeat: -1, hurry: -1, misroute: -1, misdeliver: -1, unpark: -1, parkTwice: -1}
@@ -141,7 +142,11 @@ func (c *fakeCourier) park(a Arrival, err error) {
 	c.parked = append(c.parked, p)
 }
 
-func (c *fakeCourier) Parked(context.Context) ([]Parked, error) {
+func (c *fakeCourier) Parked(ctx context.Context) ([]Parked, error) {
+	if c.faults.silent {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.parked), nil

@@ -17,7 +17,8 @@ const (
 	confirmation = 10 * time.Second       // how long the broker may take to confirm a message
 	linger       = 300 * time.Millisecond // how long to look for duplicates when everything has arrived
 	patience     = 5 * time.Second        // how long to wait for an arrival once everything is due
-	tidyUp       = 10 * time.Second       // how long removing the topology may take
+	reading      = 20 * time.Second       // how long reading the parking lots may take
+	tidyUp       = 30 * time.Second       // how long removing the topology may take; a cluster without one node is slow
 )
 
 // A Run is one demonstration. It can be run once.
@@ -44,6 +45,7 @@ type Report struct {
 	Lateness []Bucket
 	Problems []string // what went wrong, in words
 	Took     time.Duration
+	Left     error // why not all that the run declared could be removed
 }
 
 // Progress returns how far the run has come. Safe to call while it runs.
@@ -60,7 +62,12 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyUp)
 		defer cancel()
-		if e := r.courier.Remove(ctx); e != nil {
+		e := r.courier.Remove(ctx)
+		switch {
+		case e == nil:
+		case err == nil:
+			report.Left = e
+		default:
 			err = errors.Join(err, fmt.Errorf("remove what the demonstration declared: %w", e))
 		}
 	}()
@@ -96,7 +103,9 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 		return Report{}, context.Cause(ctx)
 	}
 
-	parked, err := r.courier.Parked(ctx)
+	looking, enough := context.WithTimeout(ctx, reading)
+	defer enough()
+	parked, err := r.courier.Parked(looking)
 	if err != nil {
 		return Report{}, fmt.Errorf("read the parking lots: %w", err)
 	}

@@ -104,6 +104,27 @@ func TestRefusedPublishEndsTheRun(t *testing.T) {
 	})
 }
 
+func TestFailedRemovalDoesNotHideTheReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault := honest
+		fault.removal = errors.New("a node is down")
+		report, err := New(newFake(testPlan(50), fault), testPlan(50)).Do(t.Context())
+		if err != nil || report.Result.Published != 50 || !errors.Is(report.Left, fault.removal) {
+			t.Errorf("error %v, published %d, left %v", err, report.Result.Published, report.Left)
+		}
+	})
+}
+
+func TestSilentBrokerEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault := honest
+		fault.silent = true
+		if _, err := New(newFake(testPlan(50), fault), testPlan(50)).Do(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want the end of patience", err)
+		}
+	})
+}
+
 func TestInterruptedRunWaitsForWhatIsOnItsWay(t *testing.T) {
 	for _, disposable := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
