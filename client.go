@@ -162,15 +162,7 @@ func (c *Client) stop() []*Consumer {
 	return consumers
 }
 
-// withChannel runs do on a channel of its own on the consuming connection. When ctx ends the channel is closed, which ends do.
-func (c *Client) withChannel(ctx context.Context, do func(*amqp.Channel) error) error {
-	conn, err := c.consume.wait(ctx)
-	if err != nil {
-		return err
-	}
-	return onChannel(ctx, conn, do)
-}
-
+// onChannel runs do on a channel of its own. When ctx ends the channel is closed, which ends do.
 func onChannel(ctx context.Context, conn *connection, do func(*amqp.Channel) error) error {
 	ch, err := conn.Channel()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"sync"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -14,11 +15,14 @@ import (
 // Declare makes what t names. It can be repeated; what is there already and equal is left alone, and what is there and
 // differs gives a *[MismatchError]. The topology is declared again at every reconnect.
 func (c *Client) Declare(ctx context.Context, t Topology) error {
-	ladderPart, rest, err := t.declarations(c.ladder)
+	ladderStages, stages, err := t.declarations(c.ladder)
 	if err != nil {
 		return fmt.Errorf("dormouse: declare: %w", err)
 	}
-	err = c.withChannel(ctx, func(ch *amqp.Channel) error { return declareAll(ch, append(ladderPart, rest...)) })
+	conn, err := c.consume.wait(ctx)
+	if err == nil {
+		err = declareAll(ctx, conn, append(ladderStages, stages...))
+	}
 	if err != nil {
 		return fmt.Errorf("dormouse: declare: %w", err)
 	}
@@ -37,16 +41,16 @@ func (c *Client) restore(ctx context.Context, conn *connection) error {
 	declared := slices.Clone(c.declared)
 	c.mu.Unlock()
 	for _, t := range declared {
-		ladderPart, rest, err := t.declarations(c.ladder)
+		ladderStages, stages, err := t.declarations(c.ladder)
 		if err != nil {
 			return err
 		}
 		// The ladder's entry is durable and comes last: where it is, the rest is, and five hundred declarations are spared a
 		// broker that has just restarted.
-		if len(ladderPart) > 0 && !c.hasLadder(ctx, conn) {
-			rest = append(ladderPart, rest...)
+		if ladderStages != nil && !c.hasLadder(ctx, conn) {
+			stages = append(ladderStages, stages...)
 		}
-		err = onChannel(ctx, conn, func(ch *amqp.Channel) error { return declareAll(ch, rest) })
+		err = declareAll(ctx, conn, stages)
 		if isChannelException(err) {
 			c.log.Error("cannot declare the topology again", "error", err)
 		} else if err != nil {
@@ -62,13 +66,52 @@ func (c *Client) hasLadder(ctx context.Context, conn *connection) bool {
 	}) == nil
 }
 
-func declareAll(ch *amqp.Channel, all []declaration) error {
-	for i := range all {
-		if err := all[i].declare(ch); err != nil {
+// declaring is how many declarations are made at once. On a cluster, where each is a conversation of its nodes, it saves two thirds
+// of the time.
+const declaring = 8
+
+// declareAll declares one stage after the other.
+func declareAll(ctx context.Context, conn *connection, stages [][]declaration) error {
+	for _, stage := range stages {
+		if err := declareStage(ctx, conn, stage); err != nil {
 			return explain(err)
 		}
 	}
 	return nil
+}
+
+// declareStage declares everything in a stage. Of several errors it returns the first in the stage's order.
+func declareStage(ctx context.Context, conn *connection, stage []declaration) error {
+	next := make(chan int, len(stage))
+	for i := range stage {
+		next <- i
+	}
+	close(next)
+	type failure struct {
+		at  int
+		err error
+	}
+	failures := make([]failure, min(declaring, len(stage)))
+	var wg sync.WaitGroup
+	for w := range failures {
+		wg.Go(func() {
+			f := &failures[w]
+			f.err = onChannel(ctx, conn, func(ch *amqp.Channel) error {
+				for f.at = range next {
+					if err := stage[f.at].declare(ch); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
+	wg.Wait()
+	failures = slices.DeleteFunc(failures, func(f failure) bool { return f.err == nil })
+	if len(failures) == 0 {
+		return nil
+	}
+	return slices.MinFunc(failures, func(a, b failure) int { return a.at - b.at }).err
 }
 
 func (d *declaration) declare(ch *amqp.Channel) error {

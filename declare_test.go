@@ -56,7 +56,7 @@ func TestDeclareIsIdempotentAndExplainsDifferences(t *testing.T) {
 
 func TestClassicLadder(t *testing.T) {
 	onEachBroker(t, func(t *testing.T, b *testBroker) {
-		const prefix = "dmroot.classic"
+		prefix := testPrefix + ".classic"
 		t.Cleanup(func() {
 			if err := removeLadder(b.url, prefix); err != nil {
 				t.Error(err)

@@ -21,9 +21,10 @@ import (
 	"github.com/dormousemq/dormouse/internal/ladder"
 )
 
+// testPrefix keeps the ladder of this run apart from a real one, and from that of another run, on the same broker.
+var testPrefix = "dmroot." + rand.Text()[:6]
+
 const (
-	// testPrefix keeps the tests' ladder apart from a real one on the same broker.
-	testPrefix = "dmroot"
 	// patience is how long a test waits for an event before it fails.
 	patience = 30 * time.Second
 )

@@ -3,7 +3,6 @@ package dormouse
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/dormousemq/dormouse/internal/ladder"
@@ -88,44 +87,6 @@ const (
 	unlimitedDeliveries = int64(2_000_000_000)
 )
 
-// A declaration is one exchange, queue or binding to declare.
-type declaration struct {
-	exchange string // the exchange to declare, or to bind
-	kind     string
-	queue    string // the queue to declare, or to bind
-	source   string // set for a binding: where from
-	key      string
-	args     map[string]any
-}
-
-// declarations lists what a topology consists of, in an order in which it can be declared: the ladder apart, because it can be
-// told from its entry whether it is there.
-func (t *Topology) declarations(l *ladder.Ladder) (ladderPart, rest []declaration, err error) {
-	if err := t.validate(); err != nil {
-		return nil, nil, err
-	}
-	if !t.WithoutLadder {
-		ladderPart = ladderDeclarations(l, t.LadderType)
-	}
-	bind := func(queue string, bindings []Binding) {
-		for _, b := range bindings {
-			rest = append(rest, declaration{queue: queue, source: b.Exchange, key: b.RoutingKey, args: b.Args})
-		}
-	}
-	for _, x := range t.Exchanges {
-		rest = append(rest, x.declaration(l))
-	}
-	for _, q := range t.Queues {
-		rest = append(rest, parkedDeclaration(q.Name, q.Type), q.declaration())
-		bind(q.Name, q.Bindings)
-	}
-	for _, f := range t.FixedDelays {
-		rest = append(rest, f.declaration())
-		bind(f.Queue, f.Bindings)
-	}
-	return ladderPart, rest, nil
-}
-
 func (t *Topology) validate() error {
 	var errs []error
 	check := func(bad bool, format string, args ...any) {
@@ -165,98 +126,4 @@ func (q QueueType) orQuorum() QueueType {
 		return Quorum
 	}
 	return q
-}
-
-// queueArgs are the arguments that every queue of a type gets. Without the strategy at-least-once, which needs reject-publish, a
-// dead letter is removed before its target has it.
-func queueArgs(t QueueType, deadLetters bool) map[string]any {
-	args := map[string]any{"x-queue-type": string(t)}
-	if t == Quorum && deadLetters {
-		args["x-dead-letter-strategy"] = "at-least-once"
-		args["x-overflow"] = "reject-publish"
-	}
-	return args
-}
-
-func ladderDeclarations(l *ladder.Ladder, t QueueType) []declaration {
-	t = t.orQuorum()
-	var all []declaration
-	unrouted := declaration{queue: l.Unrouted(), args: queueArgs(t, false)}
-	if t == Quorum {
-		unrouted.args["x-delivery-limit"] = unlimitedDeliveries
-	}
-	all = append(all,
-		declaration{exchange: l.Unrouted(), kind: "fanout"},
-		unrouted,
-		declaration{queue: l.Unrouted(), source: l.Unrouted()},
-		declaration{exchange: l.Due(), kind: "topic", args: map[string]any{"alternate-exchange": l.Unrouted()}},
-	)
-	for _, name := range l.Exchanges()[1:] {
-		all = append(all, declaration{exchange: name, kind: "topic"})
-	}
-	for _, lane := range l.Lanes() {
-		args := queueArgs(t, true)
-		args["x-message-ttl"] = lane.TTL.Milliseconds()
-		args["x-dead-letter-exchange"] = lane.Next
-		all = append(all, declaration{queue: lane.Queue, args: args})
-	}
-	// The entry comes after the lanes and its bindings after all others, so that nothing enters a ladder that leads nowhere.
-	all = append(all, declaration{exchange: l.Entry(), kind: "topic"})
-	var entry []declaration
-	for _, b := range l.Bindings() {
-		d := declaration{exchange: b.ToExchange, queue: b.Queue, source: b.Exchange, key: b.Key}
-		if b.Exchange == l.Entry() {
-			entry = append(entry, d)
-		} else {
-			all = append(all, d)
-		}
-	}
-	return append(all, entry...)
-}
-
-func (x *Exchange) declaration(l *ladder.Ladder) declaration {
-	d := declaration{exchange: x.Name, kind: x.Kind, args: map[string]any{"alternate-exchange": l.Unrouted()}}
-	if d.kind == "" {
-		d.kind = "topic"
-	}
-	if x.Alternate != "" {
-		d.args["alternate-exchange"] = x.Alternate
-	}
-	maps.Copy(d.args, x.Args)
-	return d
-}
-
-// parkedDeclaration is the parking lot of a queue.
-func parkedDeclaration(queue string, t QueueType) declaration {
-	args := queueArgs(t.orQuorum(), false)
-	if t.orQuorum() == Quorum {
-		args["x-delivery-limit"] = unlimitedDeliveries
-	}
-	return declaration{queue: ParkedQueue(queue), args: args}
-}
-
-func (q *Queue) declaration() declaration {
-	t := q.Type.orQuorum()
-	args := queueArgs(t, true)
-	if q.DeadLetterExchange != "" {
-		args["x-dead-letter-exchange"] = q.DeadLetterExchange
-		if t == Quorum {
-			args["x-delivery-limit"] = unlimitedDeliveries
-		}
-	} else {
-		args["x-dead-letter-exchange"] = ""
-		args["x-dead-letter-routing-key"] = ParkedQueue(q.Name)
-	}
-	maps.Copy(args, q.Args)
-	return declaration{queue: q.Name, args: args}
-}
-
-func (f *FixedDelay) declaration() declaration {
-	args := queueArgs(f.Type.orQuorum(), true)
-	args["x-message-ttl"] = milliseconds(f.Delay)
-	args["x-dead-letter-exchange"] = f.Exchange
-	if f.RoutingKey != "" {
-		args["x-dead-letter-routing-key"] = f.RoutingKey
-	}
-	return declaration{queue: f.Queue, args: args}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -213,7 +214,7 @@ func TestLadderSafe(t *testing.T) {
 
 func TestLadderDeclarations(t *testing.T) {
 	l := testLadder(t)
-	all := ladderDeclarations(l, "")
+	all := slices.Concat(ladderDeclarations(l, "")...)
 	queues, exchanges, bindings := 0, 0, 0
 	byName := map[string]declaration{}
 	declared := map[string]bool{}
@@ -245,7 +246,7 @@ func TestLadderDeclarations(t *testing.T) {
 	if got := byName["dormouse.due"]; got.kind != "topic" || got.args["alternate-exchange"] != "dormouse.unrouted" {
 		t.Errorf("due: %+v", got)
 	}
-	for _, d := range ladderDeclarations(l, Classic) {
+	for _, d := range slices.Concat(ladderDeclarations(l, Classic)...) {
 		if d.args["x-dead-letter-strategy"] != nil || d.args["x-overflow"] != nil || d.args["x-delivery-limit"] != nil {
 			t.Errorf("classic queues do not have these: %+v", d)
 		}
@@ -268,10 +269,11 @@ func TestTopologyDeclarations(t *testing.T) {
 		},
 		FixedDelays: []FixedDelay{{Queue: "wait", Delay: 1500 * time.Microsecond, RoutingKey: "loop"}},
 	}
-	ladderPart, rest, err := topology.declarations(l)
-	if err != nil || ladderPart != nil {
-		t.Fatal(ladderPart, err)
+	ladderStages, stages, err := topology.declarations(l)
+	if err != nil || ladderStages != nil {
+		t.Fatal(ladderStages, err)
 	}
+	rest := slices.Concat(stages...)
 	const huge = int64(2_000_000_000)
 	alo := map[string]any{"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish", "x-queue-type": "quorum"}
 	with := func(base map[string]any, more map[string]any) map[string]any {
@@ -287,12 +289,12 @@ func TestTopologyDeclarations(t *testing.T) {
 		{exchange: "y", kind: "fanout", args: map[string]any{"alternate-exchange": "z"}},
 		{queue: "q.parked", args: map[string]any{"x-queue-type": "quorum", "x-delivery-limit": huge}},
 		{queue: "q", args: with(alo, map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q.parked"})},
-		{queue: "q", source: "x", key: "#"},
 		{queue: "c.parked", args: map[string]any{"x-queue-type": "classic"}},
 		{queue: "c", args: map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "c.parked"}},
 		{queue: "loop.parked", args: map[string]any{"x-queue-type": "quorum", "x-delivery-limit": huge}},
 		{queue: "loop", args: with(alo, map[string]any{"x-dead-letter-exchange": "wait", "x-delivery-limit": 5})},
 		{queue: "wait", args: with(alo, map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "loop", "x-message-ttl": int64(2)})},
+		{queue: "q", source: "x", key: "#"},
 	}
 	if !reflect.DeepEqual(rest, want) {
 		for i := range min(len(rest), len(want)) {

@@ -18,6 +18,7 @@ const workerEnv = "DORMOUSE_TEST_WORKER"
 
 type job struct {
 	URL, Queue  string
+	Prefix      string
 	Steps       []time.Duration
 	Concurrency int
 }
@@ -30,7 +31,7 @@ func runWorker(encoded string) {
 		panic(err)
 	}
 	ctx := context.Background()
-	c, err := Connect(ctx, j.URL, Options{Prefix: testPrefix, Name: "dormouse test worker"})
+	c, err := Connect(ctx, j.URL, Options{Prefix: j.Prefix, Name: "dormouse test worker"})
 	if err != nil {
 		panic(err)
 	}
@@ -101,7 +102,7 @@ func TestKilledWorker(t *testing.T) {
 		attempts := make(chan AttemptEvent, 10)
 		c := b.connect(withAttempts(attempts))
 		q := b.workQueue(c, typ)
-		w := startWorker(t, job{URL: b.url, Queue: q, Steps: []time.Duration{time.Hour}, Concurrency: 1})
+		w := startWorker(t, job{URL: b.url, Prefix: testPrefix, Queue: q, Steps: []time.Duration{time.Hour}, Concurrency: 1})
 		if err := c.Publish(t.Context(), Message{RoutingKey: q, Body: []byte("hang"), MessageID: "m"}); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +136,7 @@ func TestPoisonMessageIsParked(t *testing.T) {
 		if err := c.Publish(t.Context(), Message{RoutingKey: q, Body: []byte("poison"), MessageID: "m"}); err != nil {
 			t.Fatal(err)
 		}
-		j := job{URL: b.url, Queue: q, Steps: []time.Duration{100 * time.Millisecond, 200 * time.Millisecond}, Concurrency: 1}
+		j := job{URL: b.url, Prefix: testPrefix, Queue: q, Steps: []time.Duration{100 * time.Millisecond, 200 * time.Millisecond}, Concurrency: 1}
 		for attempt := 1; attempt <= 3; attempt++ {
 			w := startWorker(t, j)
 			if got := receive(t, "the worker's handler", w.lines); got != fmt.Sprint("poison ", attempt) {
