@@ -138,7 +138,7 @@ func TestExclusiveImports(t *testing.T) {
 
 // brokerSide is what the broker consists of. It speaks AMQP through internal/wire, the clients through amqp091-go:
 // two independent implementations meet in every test, and neither can hide the other's mistakes.
-const brokerSide = "broker internal/session internal/vhost internal/queue internal/message internal/store internal/wire"
+const brokerSide = "broker internal/session internal/vhost internal/delayed internal/queue internal/message internal/store internal/wire"
 
 func TestClientAndBrokerAreApart(t *testing.T) {
 	for _, p := range packages(t) {
