@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dormousemq/dormouse"
 	"github.com/dormousemq/dormouse/broker"
 	"github.com/dormousemq/dormouse/internal/rabbittest"
 )
@@ -54,8 +55,8 @@ func python(t *testing.T) []string {
 // ran is how the runners say how many tests there were.
 var ran = regexp.MustCompile(`(?m)^(ℹ tests|Ran) [1-9][0-9]*`)
 
-// run runs the programs of every client, each against a broker of its own.
-func run(t *testing.T, start func(t *testing.T) (url string)) {
+// run runs the programs of every client, each against a broker of its own with a delay ladder in place.
+func run(t *testing.T, start func(t *testing.T) (url string), env ...string) {
 	t.Helper()
 	for _, c := range clients {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,10 +66,10 @@ func run(t *testing.T, start func(t *testing.T) (url string)) {
 			defer cancel()
 			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 			cmd.Dir = c.folder
-			cmd.Env = append(os.Environ(), "AMQP_URL="+start(t))
-			if !testing.Short() {
-				cmd.Env = append(cmd.Env, "SLOW=1")
-			}
+			url := start(t)
+			declareLadder(ctx, t, url)
+			cmd.Env = append(os.Environ(), "AMQP_URL="+url)
+			cmd.Env = append(cmd.Env, env...)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -80,8 +81,27 @@ func run(t *testing.T, start func(t *testing.T) (url string)) {
 	}
 }
 
+// declareLadder makes the delay ladder that the programs then publish to by its names.
+func declareLadder(ctx context.Context, t *testing.T, url string) {
+	t.Helper()
+	client, err := dormouse.Connect(ctx, url, dormouse.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Declare(ctx, dormouse.Topology{LadderType: dormouse.Classic}); err != nil {
+		t.Error(err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEmbedded(t *testing.T) {
-	run(t, embedded)
+	env := []string{"EMBEDDED=1"}
+	if !testing.Short() {
+		env = append(env, "SLOW=1") // the delay of ten seconds
+	}
+	run(t, embedded, env...)
 }
 
 func embedded(t *testing.T) string {
