@@ -10,9 +10,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// trimAfter is the number of durable records removed from a queue after which the committer looks for its new head.
-const trimAfter = 4096
-
 // committer is the state of the one goroutine that writes.
 type committer struct {
 	written  uint64        // number of the last group on disk
@@ -123,6 +120,7 @@ func (s *Store) retry(g *group, cause error) error {
 		s.onFailure(err)
 	}
 	tell(g.waiters, err)
+	clear(g.waiters)
 	g.waiters = g.waiters[:0]
 	wait := s.tuning.retry
 	for {
@@ -184,21 +182,20 @@ func (s *Store) pause(d time.Duration, err error) (closing bool) {
 
 // restart replaces the engine. What the old one wrote stands; what it failed to write, or held in memory only, is gone.
 func (s *Store) restart(cause error) error {
-	if vfs.IsNoSpaceError(cause) || errors.Is(cause, errDiskFull) {
-		if err := s.checkSpace(); err != nil {
-			return err
-		}
-	}
 	s.engine.Lock()
 	old := s.engine.current
 	s.engine.current, s.engine.err = nil, s.Err()
 	s.engine.Unlock()
 	if old != nil {
 		if err := old.close(); err != nil {
-			s.logger.Debug("close after a failed write", "err", err)
+			s.logger.Debug("close after a failed write", "err", err.Error())
 		}
 	}
-
+	if vfs.IsNoSpaceError(cause) || errors.Is(cause, errDiskFull) {
+		if err := s.checkSpace(); err != nil {
+			return err
+		}
+	}
 	e, err := s.openEngine()
 	if err != nil {
 		return err

@@ -134,8 +134,8 @@ func (g *group) urgencyNow() urgency {
 
 // size estimates the memory that g holds.
 func (g *group) size() int {
-	const perOp = 128
-	return g.bytes + perOp*len(g.ops)
+	const perOp, perWaiter = 128, 24
+	return g.bytes + perOp*len(g.ops) + perWaiter*len(g.waiters)
 }
 
 // reset empties g for reuse under another number.

@@ -2,10 +2,6 @@ package store
 
 import "errors"
 
-// fewRecords is up to how many records are deleted one by one. More are deleted by a range deletion, which is a burden to all
-// readers until it has been compacted.
-const fewRecords = 256
-
 // purge removes a range of records of one queue. The counters stay exact: what is removed is counted, or all that stays, whichever
 // is less work.
 func (w *batchWriter) purge(o *op, index int) error {
@@ -51,13 +47,14 @@ func (w *batchWriter) drop(o *op, index int) error {
 	return nil
 }
 
-// deleteRecords deletes the records of a queue in r, of which there are so many, and their marks.
+// deleteRecords deletes the records of a queue in r, of which there are so many, and their marks. Few are deleted one by one: a range
+// deletion is a burden to all readers until it has been compacted.
 func (w *batchWriter) deleteRecords(st *queueState, space byte, r span, messages uint64, index int) error {
 	w.durable = w.durable || space == spaceDurable
 	if space == spaceDurable {
 		r.lo = max(r.lo, min(st.now.head, st.next.head))
 	}
-	if messages > fewRecords {
+	if messages > w.s.tuning.fewRecords {
 		w.deleteSpan(space, st.id, r)
 		return nil
 	}

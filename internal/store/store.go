@@ -91,6 +91,8 @@ type tuning struct {
 	retry, retryMax time.Duration // between attempts to write again
 	memTable        uint64        // bytes of a Pebble memtable
 	pending         int           // see MaxPending
+	trimAfter       uint64        // see Store.trim
+	fewRecords      uint64        // see batchWriter.deleteRecords
 }
 
 var defaultTuning = tuning{
@@ -99,6 +101,9 @@ var defaultTuning = tuning{
 	retry: 100 * time.Millisecond, retryMax: 5 * time.Second,
 	memTable: 32 << 20,
 	pending:  MaxPending,
+
+	trimAfter:  4096,
+	fewRecords: 256,
 }
 
 // Open opens the data folder dir, and makes it if there is none. Transient records that an earlier process left are dropped.
@@ -199,14 +204,16 @@ type Usage struct {
 	Free uint64 // bytes that are free on the disk; 0 with a file system that cannot tell
 }
 
-// Usage returns how much the store takes and how much room is left on its disk.
+// Usage returns how much the store takes and how much room is left on its disk. It takes long enough not to be asked for each message.
 func (s *Store) Usage() (Usage, error) {
 	e, release, err := s.reader()
 	if err != nil {
 		return Usage{}, err
 	}
 	defer release()
-	u := Usage{Used: e.db.Metrics().DiskSpaceUsage()}
+	m := e.db.Metrics()
+	// Of the log in use, PhysicalSize knows only how large it was when it was opened.
+	u := Usage{Used: m.DiskSpaceUsage() - m.WAL.PhysicalSize + max(m.WAL.PhysicalSize, m.WAL.Size)}
 	disk, err := s.files.GetDiskUsage(s.dir)
 	if err != nil && !errors.Is(err, vfs.ErrUnsupported) {
 		return u, err

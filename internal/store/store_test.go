@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ var testTuning = tuning{
 	retry: time.Millisecond, retryMax: 5 * time.Millisecond,
 	memTable: 64 << 10, // so that tests reach the tables
 	pending:  4 << 20,
+
+	trimAfter: 3, fewRecords: 3,
 }
 
 // testOptions are options for a store in files. What it logs as an error, but for failed writes, fails the test.
@@ -511,7 +514,9 @@ func TestDroppedQueueStaysDropped(t *testing.T) {
 func TestHeadFollowsRemovals(t *testing.T) {
 	files := vfs.NewMem()
 	s := open(t, files)
-	const n = 3 * trimAfter
+	const trimAfter = 1000
+	s.tuning.trimAfter = trimAfter
+	const n = 12 << 10
 	for from := uint64(0); from < n; from += 1024 {
 		tx := s.Begin()
 		for seq := from; seq < from+1024; seq++ {
@@ -811,4 +816,36 @@ func TestSyncPolicies(t *testing.T) {
 		}
 		closeVerified(t, s)
 	}
+}
+
+func TestUsage(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeVerified(t, s)
+	before, err := s.Usage()
+	if err != nil || before.Free == 0 {
+		t.Errorf("%+v, %v", before, err)
+	}
+	put(t, s, 1, 1, strings.Repeat("x", 1<<20))
+	if after, err := s.Usage(); err != nil || after.Used < before.Used+1<<20 {
+		t.Errorf("a MiB more than %+v is %+v, %v", before, after, err)
+	}
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	h := holdCommitter(s)
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	tx := s.Begin()
+	tx.Put(1, 1, blob("stays"), false)
+	if err := tx.Wait(ctx); !errors.Is(err, enough) {
+		t.Errorf("got %v", err)
+	}
+	close(h.release)
+	barrier(t, s)
+	wantScan(t, s, 1, scanned{1, "stays", ""})
 }

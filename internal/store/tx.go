@@ -16,8 +16,9 @@ type Record interface {
 
 // Waiter is told when a unit of work is durable.
 type Waiter interface {
-	// Committed is called once per Tx.Commit, in the order of the commits, in the committer's goroutine. It must not block, nor call
-	// Begin. tag is the one given to Commit. After err (ErrUnavailable or ErrClosed) the unit of work may or may not become durable.
+	// Committed is called once per Tx.Commit, in the order of the commits, in the committer's goroutine; after Close, by Commit itself.
+	// It must not block, nor call Begin. tag is the one given to Commit. After ErrUnavailable the unit of work is still pending, and
+	// becomes durable when the disk takes writes again, if the process lives that long. After ErrClosed it does not.
 	Committed(tag uint64, err error)
 }
 

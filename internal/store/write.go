@@ -107,11 +107,12 @@ func (s *Store) publish() {
 	c.last = nil
 }
 
-// trim looks for the first record of the queues touched last from which much was removed, and deletes the range below: readers then pass it at
-// once, and Pebble drops whole tables without reading them. It is not synced, since nothing depends on it.
+// trim looks for the first record of those queues touched last from which more than trimAfter records were removed since the last time, and
+// deletes the range below: readers then pass it at once, and Pebble drops whole tables without reading them. It is not synced, since nothing
+// depends on it.
 func (s *Store) trim() {
 	for _, st := range s.committer.touched {
-		if st.removed < trimAfter || st.dropped {
+		if st.removed < s.tuning.trimAfter || st.dropped {
 			continue
 		}
 		st.removed = 0
