@@ -22,7 +22,7 @@ func TestDamagedRecords(t *testing.T) {
 		tx := s.Begin()
 		for seq := range uint64(records) {
 			record := make([]byte, 200)
-			random.Read(record) // so that it is not compressed
+			_, _ = random.Read(record) // so that it is not compressed
 			if seq == 500 {
 				spoil = append(spoil, record[100:120])
 			}

@@ -47,7 +47,7 @@ func (f failing) recovered(t *testing.T) {
 	t.Helper()
 	for f.Err() != nil {
 		select {
-		case <-f.events:
+		case <-f.events: //nolint:errcheck // that there was one is the news
 		case <-time.After(10 * time.Second):
 			t.Fatalf("the store does not recover: %v", f.Err())
 		}

@@ -98,11 +98,11 @@ func (e *engine) dropTransient() error {
 	if err != nil {
 		return readError(err)
 	}
-	any := it.First()
+	found := it.First()
 	if err := it.Close(); err != nil {
 		return readError(err)
 	}
-	if any {
+	if found {
 		if err := e.db.DeleteRange([]byte{spaceTransient}, []byte{spaceTransient + 1}, pebble.NoSync); err != nil {
 			return err
 		}

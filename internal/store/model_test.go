@@ -98,7 +98,7 @@ func (s state) String() string {
 		}
 		fmt.Fprintf(&b, "queue %d, delivered %d:", q, m.delivered)
 		for _, seq := range slices.Sorted(maps.Keys(m.records)) {
-			fmt.Fprintf(&b, " %s/%s", m.records[seq].content, m.records[seq].mark)
+			fmt.Fprintf(&b, " %.12s(%d)/%s", m.records[seq].content, len(m.records[seq].content), m.records[seq].mark)
 		}
 		b.WriteString("\n")
 	}
