@@ -42,12 +42,17 @@ func _(ctx context.Context) error {
 	}
 
 	// Four attempts, with growing waits in between; then the message is parked in email.parked.
-	_, err = client.Consume(ctx, "email", func(ctx context.Context, d *dormouse.Delivery) error {
+	consumer, err := client.Consume(ctx, "email", func(ctx context.Context, d *dormouse.Delivery) error {
 		return send(ctx, d.Body)
 	}, dormouse.ConsumeOptions{
 		Retry: dormouse.RetrySteps(10*time.Second, time.Minute, 10*time.Minute),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+
+	<-ctx.Done() // the handlers run in the background until then
+	return consumer.Shutdown(context.WithoutCancel(ctx))
 }
 
 func _(t *testing.T) {
