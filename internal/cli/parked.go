@@ -23,7 +23,7 @@ func newParked(env Environment) *cobra.Command {
 NAME.parked. Looking at it uses nothing up, but while a command looks nobody else can
 get what it looks at.`,
 		Example: `  dormouse parked list email
-  dormouse parked show email 01J8ZK
+  dormouse parked show email fec998f0b2a74c1d8f0a6d3b9c2e7a15
   dormouse parked redrive email --all --rate 50`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -101,7 +101,7 @@ func newParkedShow(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show QUEUE ID",
 		Short:   "Show one parked message with its headers and body",
-		Example: "  dormouse parked show email 01J8ZK",
+		Example: "  dormouse parked show email fec998f0b2a74c1d8f0a6d3b9c2e7a15",
 		Args:    workQueue(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return client.use(cmd.Context(), env, func(ctx context.Context, c *dormouse.Client) error {
@@ -171,12 +171,21 @@ func (p *picking) add(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&p.limit, "limit", 0, "with --all: at most so many")
 }
 
+// reasons are what a message is parked for.
+var reasons = []dormouse.Reason{
+	dormouse.ReasonError, dormouse.ReasonTimeout, dormouse.ReasonPanic, dormouse.ReasonCrash, dormouse.ReasonRejected,
+}
+
 func (p *picking) selection(ids []string) (dormouse.Selection, error) {
 	switch {
-	case p.all == (len(ids) > 0):
+	case p.all && len(ids) > 0:
+		return dormouse.Selection{}, usagef("--all means every message: leave out the ids, or --all")
+	case !p.all && len(ids) == 0:
 		return dormouse.Selection{}, usagef("which ones? Name their ids after the queue, or give --all")
 	case !p.all && (p.reason != "" || p.limit != 0):
 		return dormouse.Selection{}, usagef("--reason and --limit go with --all")
+	case p.reason != "" && !slices.Contains(reasons, dormouse.Reason(p.reason)):
+		return dormouse.Selection{}, usagef("--reason %s: it is one of %s", p.reason, reasons)
 	case p.limit < 0:
 		return dormouse.Selection{}, usagef("--limit is 0 (no limit) or more")
 	case p.all && p.reason == "":
@@ -193,7 +202,7 @@ func newParkedRedrive(env Environment) *cobra.Command {
 		return c.Redrive(ctx, queue, s, options)
 	})
 	cmd.Short = "Send parked messages back to their work queue, their attempts reset"
-	cmd.Example = "  dormouse parked redrive email 01J8ZK\n  dormouse parked redrive email --all --reason timeout --rate 50"
+	cmd.Example = "  dormouse parked redrive email fec998f0b2a74c1d8f0a6d3b9c2e7a15\n  dormouse parked redrive email --all --reason timeout --rate 50"
 	cmd.Flags().Float64Var(&options.Rate, "rate", 0, "at most so many a second; 0 means no bound")
 	return cmd
 }
@@ -203,7 +212,7 @@ func newParkedDiscard(env Environment) *cobra.Command {
 		return c.DiscardParked(ctx, queue, s)
 	})
 	cmd.Short = "Remove parked messages for ever"
-	cmd.Example = "  dormouse parked discard email 01J8ZK\n  dormouse parked discard email --all --reason rejected"
+	cmd.Example = "  dormouse parked discard email fec998f0b2a74c1d8f0a6d3b9c2e7a15\n  dormouse parked discard email --all --reason rejected"
 	return cmd
 }
 
