@@ -110,9 +110,13 @@ func Connect(ctx context.Context, urls string, o Options) (*Client, error) {
 		}
 	}
 	c.publish, c.consume = newLink("publish"), newLink("consume")
-	if err := errors.Join(c.consume.start(ctx), c.publish.start(ctx)); err != nil {
+	if err := c.consume.start(ctx); err != nil {
 		end()
-		return nil, errors.Join(fmt.Errorf("dormouse: connect: %w", err), c.consume.close(ctx), c.publish.close(ctx))
+		return nil, fmt.Errorf("dormouse: connect: %w", err)
+	}
+	if err := c.publish.start(ctx); err != nil {
+		end()
+		return nil, errors.Join(fmt.Errorf("dormouse: connect: %w", err), c.consume.close(ctx))
 	}
 	c.pub = newPublisher(c.publish, l, o.MaxInFlight, o.Hooks)
 	return c, nil

@@ -194,6 +194,28 @@ func TestVerdicts(t *testing.T) {
 	})
 }
 
+// The parking lot is declared again when somebody has deleted it.
+func TestParkingLotDeletedMeanwhile(t *testing.T) {
+	onEachBroker(t, func(t *testing.T, b *testBroker) {
+		attempts := make(chan AttemptEvent, 10)
+		c := b.connect(withAttempts(attempts))
+		q := b.workQueue(c, Quorum)
+		mustConsume(t, c, q, ConsumeOptions{Retry: RetrySteps()}, func(context.Context, *Delivery) error { return errors.New("no") })
+		if _, err := b.channel().QueueDelete(ParkedQueue(q), false, false, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Publish(t.Context(), Message{RoutingKey: q}); err != nil {
+			t.Fatal(err)
+		}
+		if e := receive(t, "the end", attempts); e.Outcome != OutcomeParked {
+			t.Errorf("ended as %+v", e)
+		}
+		if n := b.ready(ParkedQueue(q)); n != 1 {
+			t.Errorf("%d parked", n)
+		}
+	})
+}
+
 func TestPolicyDiscards(t *testing.T) {
 	onEachBroker(t, func(t *testing.T, b *testBroker) {
 		attempts := make(chan AttemptEvent, 10)

@@ -31,12 +31,21 @@ func (t *Topology) declarations(l *ladder.Ladder) (ladderStages, stages [][]decl
 			bindings = append(bindings, declaration{queue: queue, source: b.Exchange, key: b.RoutingKey, args: b.Args})
 		}
 	}
+	// Destinations are bound when they are used, but a user who may only publish cannot do that.
+	due := func(d declaration, destination string) {
+		if !t.WithoutLadder {
+			d.source, d.key = l.Due(), ladder.DestinationPattern(destination)
+			bindings = append(bindings, d)
+		}
+	}
 	for _, x := range t.Exchanges {
 		exchanges = append(exchanges, x.declaration(l))
+		due(declaration{exchange: x.Name}, ladder.ExchangeDestination(x.Name))
 	}
 	for _, q := range t.Queues {
 		queues = append(queues, parkedDeclaration(q.Name, q.Type), q.declaration())
 		bind(q.Name, q.Bindings)
+		due(declaration{queue: q.Name}, ladder.QueueDestination(q.Name))
 	}
 	for _, f := range t.FixedDelays {
 		queues = append(queues, f.declaration())

@@ -163,14 +163,6 @@ func TestLeastPrivileges(t *testing.T) {
 	onEachBroker(t, func(t *testing.T, b *testBroker) {
 		admin := b.connect()
 		q := b.workQueue(admin, Quorum)
-		// Who declares binds the destinations by using them once.
-		if err := admin.Publish(t.Context(), Message{RoutingKey: q, After: 100 * time.Millisecond}); err != nil {
-			t.Fatal(err)
-		}
-		until(t, "the message", func() bool { return b.ready(q) > 0 })
-		if _, err := b.channel().QueuePurge(q, false); err != nil {
-			t.Fatal(err)
-		}
 		limited := b.limitedUser(".*", ".*", "")
 		attempts := make(chan AttemptEvent, 10)
 		c := b.connectTo(limited, withAttempts(attempts))

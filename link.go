@@ -112,7 +112,6 @@ func (l *link) start(ctx context.Context) error {
 	l.ended = make(chan struct{})
 	conn, err := l.connect(ctx)
 	if err != nil {
-		close(l.ended)
 		return err
 	}
 	l.set(conn)

@@ -39,7 +39,9 @@ type Message struct {
 	// UserID, if set, must be the name that the connection logged in with.
 	UserID    string
 	Timestamp time.Time
-	Priority  uint8
+	// Priority is kept through a delay, except on RabbitMQ 4.0 to 4.2: there a message with priority would hold up others in a
+	// quorum lane.
+	Priority uint8
 	// TTL is how long the message may wait in its queue (the property expiration); 0 means for ever. It cannot be
 	// combined with a delay.
 	TTL time.Duration

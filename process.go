@@ -87,17 +87,18 @@ func (k *Consumer) excused(d *amqp.Delivery) int {
 
 // enter waits for a slot. False means that the handler is not to be run any more.
 func (k *Consumer) enter(s *subscription) bool {
-	if k.stopping() || s.handling.Err() != nil {
-		return false
-	}
 	select {
 	case k.slots <- struct{}{}:
-		return true
 	case <-k.stop:
 		return false
 	case <-s.handling.Done():
 		return false
 	}
+	if k.stopping() || s.handling.Err() != nil { // as well, and select chooses at random
+		<-k.slots
+		return false
+	}
+	return true
 }
 
 // A handled is what came out of running a handler.
@@ -263,6 +264,11 @@ func (k *Consumer) store(s *subscription, p post) bool {
 		}
 		k.client.log.Error("cannot store the copy of a message; it stays unacknowledged",
 			"queue", k.queue, "to", p.queue, "message", p.MessageId, "error", err, "again in", backoff)
+		if errors.Is(err, ErrUnroutable) || errors.Is(err, ErrRefused) { // somebody deleted what was there when the consumer began
+			if err := k.prepare(s.settling, s.conn); err != nil {
+				k.client.log.Error("cannot declare what the copy needs", "queue", k.queue, "error", err)
+			}
+		}
 		if !sleep(s.settling, backoff) {
 			return false
 		}

@@ -23,7 +23,7 @@ type publisher struct {
 
 	opening turn
 	mu      sync.Mutex
-	session *publishing
+	session *confirmChannel
 	routes  *routes // used by opening only
 }
 
@@ -72,15 +72,15 @@ func (p *publisher) publish(ctx context.Context, msg post) *Confirmation {
 		} else if isChannelException(err) {
 			reason = ErrRefused
 		}
-		<-p.slots
 		c.resolve(p.hooks, reason, err)
+		<-p.slots
 		return c
 	}
 }
 
 // prepare makes sure that the message has somewhere to go, and puts it into the form in which it is sent: straight to its
 // exchange, or to the ladder. The delay is reckoned from now, as late as possible, so it is never too long.
-func (p *publisher) prepare(ctx context.Context, s *publishing, msg *post) (envelope, error) {
+func (p *publisher) prepare(ctx context.Context, s *confirmChannel, msg *post) (envelope, error) {
 	if err := s.conn.gate.pass(ctx, s.conn.gone); err != nil {
 		return envelope{}, err
 	}
@@ -102,7 +102,7 @@ func (p *publisher) prepare(ctx context.Context, s *publishing, msg *post) (enve
 }
 
 // open returns the session on the live connection, which it opens if need be.
-func (p *publisher) open(ctx context.Context) (*publishing, error) {
+func (p *publisher) open(ctx context.Context) (*confirmChannel, error) {
 	for {
 		if p.link.ctx.Err() != nil {
 			return nil, ErrClosed
@@ -130,7 +130,7 @@ func (p *publisher) open(ctx context.Context) (*publishing, error) {
 }
 
 // live returns the present session if it is of use.
-func (p *publisher) live() *publishing {
+func (p *publisher) live() *confirmChannel {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.session == nil || p.session.ch.IsClosed() {
@@ -150,7 +150,7 @@ func (p *publisher) openOn(conn *connection) error {
 	if p.routes == nil || p.routes.conn != conn {
 		p.routes = newRoutes(conn, p.ladder, p.link.log)
 	}
-	s := &publishing{
+	s := &confirmChannel{
 		p:      p,
 		conn:   conn,
 		ch:     ch,
@@ -185,8 +185,8 @@ func (p *publisher) flush(ctx context.Context) error {
 	return nil
 }
 
-// A publishing is one channel in confirm mode.
-type publishing struct {
+// A confirmChannel is one channel in confirm mode.
+type confirmChannel struct {
 	p       *publisher
 	conn    *connection
 	ch      *amqp.Channel
@@ -214,7 +214,7 @@ func (e *sendError) Error() string { return e.err.Error() }
 
 // send hands the message to amqp091-go and awaits its confirm in the background. An error that is amqp.ErrClosed means
 // that not all of it was written, so it is not stored.
-func (s *publishing) send(c *Confirmation, e envelope) error {
+func (s *confirmChannel) send(c *Confirmation, e envelope) error {
 	s.mu.Lock()
 	s.awaited++
 	s.mu.Unlock()
@@ -232,14 +232,14 @@ func (s *publishing) send(c *Confirmation, e envelope) error {
 	go func() {
 		<-confirm.Done()
 		reason, cause := s.fate(confirm.Acked(), &e)
-		<-s.p.slots
 		c.resolve(s.p.hooks, reason, cause)
+		<-s.p.slots
 	}()
 	return nil
 }
 
 // fate is what became of a message whose confirm, good or bad, has come.
-func (s *publishing) fate(acked bool, e *envelope) (reason, cause error) {
+func (s *confirmChannel) fate(acked bool, e *envelope) (reason, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() { s.awaited-- }()
@@ -265,7 +265,7 @@ func (s *publishing) fate(acked bool, e *envelope) (reason, cause error) {
 }
 
 // readEnding reads why the channel closed. amqp091-go tells that before it resolves the outstanding confirms.
-func (s *publishing) readEnding() {
+func (s *confirmChannel) readEnding() {
 	if s.ending != nil {
 		return
 	}
@@ -294,7 +294,7 @@ func isChannelException(err error) bool {
 }
 
 // takeReturn looks for the return of one message. Ids are unique unless the caller repeats them, and then exchange and key decide.
-func (s *publishing) takeReturn(e *envelope) (amqp.Return, bool) {
+func (s *confirmChannel) takeReturn(e *envelope) (amqp.Return, bool) {
 	for {
 		select {
 		case r, ok := <-s.returns:

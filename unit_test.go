@@ -304,6 +304,17 @@ func TestTopologyDeclarations(t *testing.T) {
 		}
 		t.Errorf("%d declarations, want %d", len(rest), len(want))
 	}
+	topology.WithoutLadder = false
+	if ladderStages, stages, err = topology.declarations(l); err != nil || len(slices.Concat(ladderStages...)) != len(slices.Concat(ladderDeclarations(l, "")...)) {
+		t.Fatalf("with the ladder: %d stages, %v", len(ladderStages), err)
+	}
+	for _, d := range []declaration{
+		{queue: "q", source: "dormouse.due", key: "dm.*.*.*.*.*.*.*.*.*.q.q"}, {exchange: "x", source: "dormouse.due", key: "dm.*.*.*.*.*.*.*.*.*.x.x"},
+	} {
+		if !slices.ContainsFunc(stages[2], func(got declaration) bool { return reflect.DeepEqual(got, d) }) {
+			t.Errorf("no %+v in %+v", d, stages[2])
+		}
+	}
 	for what, bad := range map[string]Topology{
 		"LadderType":                   {LadderType: "stream"},
 		"exchange \"\"":                {Exchanges: []Exchange{{}}},
