@@ -86,52 +86,63 @@ func BenchmarkPutAndWait(b *testing.B) {
 	}
 }
 
-// BenchmarkPutRemove stores messages durably, and removes each when 50 more have been stored, as a consumer that keeps up does.
+// BenchmarkPutRemove stores messages durably, and removes each when some more have been stored, as a consumer that keeps up does, or one
+// that lags so far behind that all are written.
 func BenchmarkPutRemove(b *testing.B) {
-	for _, confirmed := range []bool{false, true} {
-		for _, publishers := range []int{1, 8} {
-			b.Run(fmt.Sprintf("confirmed=%v/publishers=%d", confirmed, publishers), func(b *testing.B) {
-				s := openBench(b)
-				record := blob(bytes.Repeat([]byte("x"), 1<<10))
-				const messages, behind = 80_000, 50
-				var seq uint64
-				b.ReportAllocs()
-				for b.Loop() {
-					var wg sync.WaitGroup
-					for i := range publishers {
-						wg.Go(func() {
-							q := QueueID(i)
-							w := make(window, 1000)
-							var puts [behind]*Put
-							for n := range uint64(messages / publishers) {
-								tx := s.Begin()
-								p := tx.Put(q, seq+n, record, false)
-								if confirmed {
-									w <- struct{}{}
-									tx.Commit(w, n)
-								} else {
-									tx.End()
-								}
-								if old := puts[n%behind]; old != nil {
-									tx := s.Begin()
-									tx.Delivered(q, seq+n-behind)
-									tx.Remove(q, seq+n-behind, old)
-									tx.End()
-								}
-								puts[n%behind] = p
-							}
-							for range cap(w) {
-								w <- struct{}{}
-							}
-						})
-					}
-					wg.Wait()
-					seq += messages
-				}
-				perSecond(b, messages)
-			})
+	for _, lag := range []int{50, 20_000} {
+		for _, confirmed := range []bool{false, true} {
+			for _, publishers := range []int{1, 8} {
+				b.Run(fmt.Sprintf("lag=%d/confirmed=%v/publishers=%d", lag, confirmed, publishers), func(b *testing.B) {
+					benchmarkPutRemove(b, lag/publishers, confirmed, publishers)
+				})
+			}
 		}
 	}
+}
+
+func benchmarkPutRemove(b *testing.B, lag int, confirmed bool, publishers int) {
+	s := openBench(b)
+	record := blob(bytes.Repeat([]byte("x"), 1<<10))
+	const messages = 80_000
+	var seq uint64
+	puts := make([][]*Put, publishers)
+	for i := range puts {
+		puts[i] = make([]*Put, lag)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		var wg sync.WaitGroup
+		for i := range publishers {
+			wg.Go(func() {
+				q := QueueID(i)
+				w := make(window, 1000)
+				for n := range uint64(messages / publishers) {
+					tx := s.Begin()
+					p := tx.Put(q, seq+n, record, false)
+					if confirmed {
+						w <- struct{}{}
+						tx.Commit(w, n)
+					} else {
+						tx.End()
+					}
+					slot := &puts[i][(seq+n)%uint64(lag)]
+					if *slot != nil {
+						tx := s.Begin()
+						tx.Delivered(q, seq+n-uint64(lag))
+						tx.Remove(q, seq+n-uint64(lag), *slot)
+						tx.End()
+					}
+					*slot = p
+				}
+				for range cap(w) {
+					w <- struct{}{}
+				}
+			})
+		}
+		wg.Wait()
+		seq += uint64(messages / publishers)
+	}
+	perSecond(b, messages)
 }
 
 const million = 1_000_000

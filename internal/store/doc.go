@@ -30,7 +30,8 @@
 // memtable is flushed, mostly before they reach a table. That needs care: SingleDelete takes back one Set only. No sequence
 // number of a queue is used twice, a group that failed is written again only when the group number on disk proves that it was
 // not written, and range deletions (Purge, DropQueue) may stand anywhere, since they hide all that is older. Marks, counters and
-// definitions are overwritten, and so deleted by Delete.
+// definitions are overwritten, and so deleted by Delete. From time to time all that lies before a queue's first record is deleted by
+// range as well, so that readers need not pass it and its space is free sooner.
 //
 // # When the disk fails
 //

@@ -281,6 +281,9 @@ func (w *batchWriter) mark(o *op) {
 		return
 	}
 	w.findSpace(st, o)
+	if o.space == spaceDurable && o.seq < st.next.head {
+		return // there is no such record
+	}
 	copy(w.set(w.recordKey(o.space, o.q, o.seq, partMark), len(o.more.value)), o.more.value)
 	marks := st.next.marksOf(o.space)
 	*marks = marks.extended(o.seq)
