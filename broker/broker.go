@@ -17,8 +17,6 @@
 // bindings, and persistent messages in durable queues. A publish is confirmed when
 // the message is synced to disk. With an empty [Options.Dir] everything is kept in
 // memory, which suits tests.
-//
-// There is one virtual host, "/".
 package broker
 
 import (
@@ -81,7 +79,6 @@ type Options struct {
 
 const (
 	defaultUser = "guest"
-	hostName    = "/"
 	// defaultDiskFreeLimit is RabbitMQ's default of disk_free_limit.
 	defaultDiskFreeLimit = 50 << 20
 )
@@ -100,7 +97,7 @@ type Broker struct {
 	log     *slog.Logger
 	users   map[string]string
 	store   *store.Store
-	host    *vhost.Host
+	hosts   *vhost.Hosts
 	session *session.Server
 
 	mu        sync.Mutex
@@ -141,23 +138,16 @@ func New(o Options) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
-	b.host, err = vhost.Open(vhost.Options{Name: hostName, Store: b.store, Clock: o.Clock, Logger: b.log})
+	b.hosts, err = vhost.Open(vhost.Options{Store: b.store, Clock: o.Clock, Logger: b.log})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("broker: %w", err), b.store.Close())
 	}
-	b.session = session.NewServer(session.Options{Host: b.lookup, Users: b.users, Logger: b.log})
-	b.host.Start()
+	b.session = session.NewServer(session.Options{Host: b.hosts.Host, Users: b.users, Logger: b.log})
+	b.hosts.Start()
 	if o.Dir != "" {
 		b.watchDisk(o.Dir, o.DiskFreeLimit)
 	}
 	return b, nil
-}
-
-func (b *Broker) lookup(name string) *vhost.Host {
-	if name == hostName {
-		return b.host
-	}
-	return nil
 }
 
 func (b *Broker) watchDisk(dir string, limit int64) {
@@ -318,7 +308,7 @@ func (b *Broker) end(sessions func() error) error {
 			b.watching.Wait()
 		}
 		b.closeErr = b.store.Close() // first, so that what still moves is kept as it was
-		b.host.Close()
+		b.hosts.Close()
 	})
 	return errors.Join(err, b.closeErr)
 }

@@ -36,24 +36,19 @@ func newEnv(t testing.TB) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := vhost.Open(vhost.Options{Name: "/", Store: s, Clock: clock.Real(), Logger: log})
+	hosts, err := vhost.Open(vhost.Options{Store: s, Clock: clock.Real(), Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Start()
-	e := &env{t: t, host: h}
+	hosts.Start()
+	e := &env{t: t, host: hosts.Host(vhost.Default)}
 	e.server = NewServer(Options{
-		Host: func(name string) *vhost.Host {
-			if name == "/" {
-				return h
-			}
-			return nil
-		},
+		Host:  hosts.Host,
 		Users: map[string]string{"guest": "guest", "bob": "secret"}, Logger: log,
 	})
 	e.stop = func() {
 		e.server.Close()
-		h.Close()
+		hosts.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

@@ -33,11 +33,12 @@ func BenchmarkPublishConsumeConfirm(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			h, err := Open(Options{Name: "/", Store: s, Clock: clock.Real(), Logger: slog.New(slog.DiscardHandler)})
+			hosts, err := Open(Options{Store: s, Clock: clock.Real(), Logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer h.Close()
+			defer hosts.Close()
+			h := hosts.Host(Default)
 			ctx := b.Context()
 			if err := h.DeclareExchange(ctx, ExchangeDeclare{Name: "x", Type: kind, Durable: true}); err != nil {
 				b.Fatal(err)

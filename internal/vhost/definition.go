@@ -11,15 +11,24 @@ import (
 )
 
 // Definitions are kept in the store as AMQP field tables, under keys made of the
-// kind, the vhost and the names, with a zero byte between them.
+// kind, the vhost and the names, with a zero byte between them. A zero byte in a name
+// is written as 1 1 and a one as 1 2.
 const (
+	kindHost     = "vhost"
 	kindExchange = "exchange"
 	kindQueue    = "queue"
 	kindBinding  = "binding"
 	kindPending  = "pending" // what the messages of an x-delayed-message exchange are kept under
 )
 
-func definitionKey(parts ...string) string { return strings.Join(parts, "\x00") }
+func definitionKey(kind string, names ...string) string {
+	for _, name := range names {
+		kind += "\x00" + escaped.Replace(name)
+	}
+	return kind
+}
+
+var escaped = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
 
 func (h *Host) exchangeKey(name string) string { return definitionKey(kindExchange, h.name, name) }
 func (h *Host) queueKey(name string) string    { return definitionKey(kindQueue, h.name, name) }
@@ -85,35 +94,20 @@ func (h *Host) recover() error {
 			}
 		}
 	}
-	h.dropOrphans()
 	return nil
 }
 
-// dropOrphans drops what the store has of queues that are no more: a message that was
-// published while its queue was being deleted.
-func (h *Host) dropOrphans() {
-	ours := map[store.QueueID]bool{}
+// ids are the numbers that the host has in the store.
+func (h *Host) ids() (ids []store.QueueID) {
 	for _, q := range h.queues {
 		for i := range q.Levels() {
-			ours[q.ID()+i] = true
+			ids = append(ids, q.ID()+i)
 		}
 	}
 	for _, p := range h.allPending() {
-		for _, id := range p.IDs() {
-			ours[id] = true
-		}
+		ids = append(ids, p.IDs()...)
 	}
-	for id := range ours {
-		h.taken(id)
-	}
-	tx := h.store.Begin()
-	defer tx.End()
-	for id := range h.store.Queues() {
-		if !ours[id] {
-			h.taken(id)
-			tx.DropQueue(id)
-		}
-	}
+	return ids
 }
 
 func (h *Host) recoverExchange(t wire.Table) error {

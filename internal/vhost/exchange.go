@@ -107,6 +107,9 @@ func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
 			return wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg 'alternate-exchange' in %s", wire.TypeName(v), h.exchangeText(d.Name))
 		}
 	}
+	if h.deleted {
+		return h.errGone()
+	}
 	h.addExchange(x, nil)
 	if d.Durable {
 		tx.SetDefinition(h.exchangeKey(d.Name), encodeExchange(d))
@@ -122,7 +125,7 @@ func (h *Host) addExchange(x *Exchange, pending []byte) {
 	}
 	x.pending = delayed.Open(delayed.Options{
 		Key: h.pendingKey(x.Name), Store: h.store, Clock: h.clock, Transient: !x.Durable, Logger: h.log.With("exchange", x.Name),
-		NewID:   func() store.QueueID { return h.newID(1) },
+		NewID:   func() store.QueueID { return h.all.newID(1) },
 		Release: func(tx *store.Tx, m *message.Message) []*queue.Queue { return h.release(tx, x, m) },
 	}, pending)
 }

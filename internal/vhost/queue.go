@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/dormousemq/dormouse/internal/queue"
@@ -33,7 +34,7 @@ func (h *Host) DeclareQueue(ctx context.Context, owner any, d QueueDeclare) (Que
 	d.Name = stripped(d.Name)
 	tx := h.store.Begin()
 	h.mu.Lock()
-	q, made, err := h.declareQueue(tx, owner, d)
+	q, made, err := h.declareQueue(tx, owner, h.typed(d))
 	h.mu.Unlock()
 	if made {
 		q.Start() // whether or not its maker waits for the end
@@ -44,6 +45,17 @@ func (h *Host) DeclareQueue(ctx context.Context, owner any, d QueueDeclare) (Que
 		return QueueOK{}, err
 	}
 	return q.ok(), nil
+}
+
+// typed is the declaration with the default queue type of the host, if it names none and
+// that type can be what it asks for.
+func (h *Host) typed(d QueueDeclare) QueueDeclare {
+	kind := h.description.DefaultQueueType
+	if _, says := d.Arguments.Get(queueType); says || kind == "" || kind == string(queue.Classic) || !d.Durable || d.Exclusive || d.AutoDelete {
+		return d
+	}
+	d.Arguments = append(slices.Clone(d.Arguments), wire.Field{Name: queueType, Value: kind})
+	return d
 }
 
 func (q *Queue) ok() QueueOK {
@@ -63,7 +75,10 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 	if err != nil {
 		return nil, false, err
 	}
-	id := h.newID(settings.Levels())
+	if h.deleted {
+		return nil, false, h.errGone()
+	}
+	id := h.all.newID(settings.Levels())
 	if !d.Exclusive {
 		owner = nil
 	}

@@ -1,11 +1,11 @@
-// Package vhost is one virtual host: its exchanges, queues and bindings, the rules by
-// which they are declared and deleted, and the way of a message from an exchange to
-// queues, when it is published and when it has died.
+// Package vhost is the virtual hosts of a broker: the exchanges, queues and bindings of
+// each, the rules by which they are declared and deleted, and the way of a message from
+// an exchange to queues, when it is published and when it has died.
 //
 // What clients do wrong is answered by a *wire.Exception with RabbitMQ's code and
 // text. Whatever is durable is durable when a call returns.
 //
-// The order of locks is: topology (Host.mu), queue. A unit of work of the store is begun
+// The order of locks is: the set of hosts (Hosts.mu), topology (Host.mu), queue. A unit of work of the store is begun
 // under neither.
 package vhost
 
@@ -15,7 +15,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/dormousemq/dormouse/internal/clock"
 	"github.com/dormousemq/dormouse/internal/delayed"
@@ -24,35 +23,28 @@ import (
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
-// Options make a Host. All fields must be set.
-type Options struct {
-	Name   string
-	Store  *store.Store
-	Clock  clock.Clock
-	Logger *slog.Logger
-}
-
 // Host is a virtual host. Its methods are safe for concurrent use.
 type Host struct {
 	name  string
+	all   *Hosts
 	store *store.Store
 	clock clock.Clock
 	log   *slog.Logger
 
-	mu        sync.RWMutex
-	exchanges map[string]*Exchange
-	queues    map[string]*Queue
-	lastID    atomic.Uint64 // the last number in the store that is taken
+	mu          sync.RWMutex
+	description Description
+	deleted     bool // nothing can be declared any more
+	exchanges   map[string]*Exchange
+	queues      map[string]*Queue
 
 	cycles sync.Map // those that have been logged
 }
 
-// Open makes the host of what the store has of it, with the exchanges that every host
-// has. Call Start when the broker is ready to deliver.
-func Open(o Options) (*Host, error) {
+// newHost makes a host with the exchanges that every host has.
+func newHost(all *Hosts, d Description) *Host {
 	h := &Host{
-		name: o.Name, store: o.Store, clock: o.Clock, log: o.Logger.With("vhost", o.Name),
-		exchanges: map[string]*Exchange{}, queues: map[string]*Queue{},
+		name: d.Name, all: all, store: all.store, clock: all.clock, log: all.log.With("vhost", d.Name),
+		description: d, exchanges: map[string]*Exchange{}, queues: map[string]*Queue{},
 	}
 	for name, kind := range map[string]string{
 		"": "direct", "amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic",
@@ -62,14 +54,11 @@ func Open(o Options) (*Host, error) {
 	}
 	h.exchanges["amq.rabbitmq.trace"] = newExchange(ExchangeDeclare{
 		Name: "amq.rabbitmq.trace", Type: "topic", Durable: true, Internal: true})
-	if err := h.recover(); err != nil {
-		return nil, fmt.Errorf("definitions of vhost %q: %w", o.Name, err)
-	}
-	return h, nil
+	return h
 }
 
-// Start begins to expire what is due.
-func (h *Host) Start() {
+// start begins to expire what is due.
+func (h *Host) start() {
 	for _, q := range h.allQueues() {
 		q.Start()
 	}
@@ -78,10 +67,8 @@ func (h *Host) Start() {
 	}
 }
 
-// Close stops the host, and what is stored stays. Close the store first: from then on
-// nothing that a timer sets going is kept, whereas a queue that was closed before it would
-// be no target any more for what is on its way from another.
-func (h *Host) Close() {
+// close stops the host; what is stored stays.
+func (h *Host) close() {
 	for _, p := range h.allPending() {
 		p.Close()
 	}
@@ -107,16 +94,15 @@ func (h *Host) allPending() (all []*delayed.Pending) {
 	return all
 }
 
-// newID takes n numbers in the store that nobody has had, and returns the first.
-func (h *Host) newID(n store.QueueID) store.QueueID {
-	return store.QueueID(h.lastID.Add(uint64(n))) - n + 1
-}
-
-// taken says that a number in the store is taken.
-func (h *Host) taken(id store.QueueID) { h.lastID.Store(max(h.lastID.Load(), uint64(id))) }
-
 // Name is the host's name.
 func (h *Host) Name() string { return h.name }
+
+// Description is what is told of the host, and what it makes when it is not told otherwise.
+func (h *Host) Description() Description {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.description
+}
 
 func (h *Host) exchangeText(name string) string {
 	return fmt.Sprintf("exchange '%s' in vhost '%s'", name, h.name)

@@ -21,6 +21,7 @@ import (
 // bench is a host on a virtual clock and a store in memory.
 type bench struct {
 	*Host
+	hosts *Hosts
 	t     *testing.T
 	clock *clock.Virtual
 	fs    vfs.FS
@@ -44,15 +45,16 @@ func (b *bench) open() {
 	if b.store, err = store.Open("data", store.Options{FS: b.fs}); err != nil {
 		b.t.Fatal(err)
 	}
-	if b.Host, err = Open(Options{Name: "/", Store: b.store, Clock: b.clock, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if b.hosts, err = Open(Options{Store: b.store, Clock: b.clock, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		b.t.Fatal(err)
 	}
-	b.Start()
+	b.Host = b.hosts.Host(Default)
+	b.hosts.Start()
 }
 
 func (b *bench) restart() {
 	b.t.Helper()
-	b.Close()
+	b.hosts.Close()
 	if err := b.store.Close(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -426,7 +428,7 @@ func TestWhatMovesWhileStoppingIsKeptAsItWas(t *testing.T) {
 	b.must(b.store.Close())
 	b.queues["done"].Close()
 	b.clock.Advance(time.Second)
-	b.Close()
+	b.hosts.Close()
 	b.open()
 	b.clock.Advance(0)
 	got := b.drain("done")
