@@ -58,7 +58,7 @@ func (b *bench) open(transient bool) {
 	b.pending = Open(Options{
 		Key: "pending", Store: b.store, Clock: b.clock, Transient: transient,
 		NewID: func() store.QueueID { b.lastID++; return b.lastID },
-		Release: func(_ *store.Tx, m *message.Message) []*queue.Queue {
+		Release: func(_ *store.Tx, m *message.Message) []queue.Target {
 			b.check(string(m.Body))
 			b.released = append(b.released, string(m.Body))
 			return nil

@@ -28,7 +28,7 @@ type Options struct {
 	Transient bool
 	// Release sends a message that is due on its way as a part of tx, and returns the
 	// queues that it reached, which have Settle called once tx has ended.
-	Release func(tx *store.Tx, m *message.Message) []*queue.Queue
+	Release func(tx *store.Tx, m *message.Message) []queue.Target
 	Logger  *slog.Logger
 }
 
@@ -148,7 +148,7 @@ func (p *Pending) releaseSome() bool {
 	now := p.o.Clock.Now()
 	tx := p.o.Store.Begin()
 	batch := p.takeDue(tx, now)
-	var reached []*queue.Queue
+	var reached []queue.Target
 	for _, m := range batch {
 		reached = append(reached, p.o.Release(tx, m)...)
 	}

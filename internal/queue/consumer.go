@@ -8,7 +8,7 @@ import (
 
 // Delivery is a message on its way to a consumer or a get.
 type Delivery struct {
-	Queue *Queue
+	Queue Source
 	// Entry is what to acknowledge; it is done already if the consumer takes
 	// messages without acknowledgement.
 	Entry       *Entry
@@ -40,13 +40,16 @@ type Consumer struct {
 	Prefetch  int  // most unacknowledged messages, 0 for no limit
 	Priority  int  // x-priority: higher ones are served first
 
-	queue   *Queue
+	queue   Source
 	unacked int
 	waiting bool // is in the queue's line of consumers that can take a message
 }
 
-// Queue is the queue that the consumer was added to.
-func (c *Consumer) Queue() *Queue { return c.queue }
+// Queue is the queue that the consumer was added to, nil if it has left it.
+func (c *Consumer) Queue() Source { return c.queue }
+
+// Joins says which queue the consumer was added to; the queue itself says so.
+func (c *Consumer) Joins(q Source) { c.queue = q }
 
 func (c *Consumer) hasCredit() bool {
 	return c.NoAck || c.Prefetch == 0 || c.unacked < c.Prefetch

@@ -87,7 +87,7 @@ func (q *Queue) takeDead() []dead {
 // publishDead publishes dead letters and removes them here in one unit of work. It
 // returns the queues that took some. What nobody takes is dropped, or held if the
 // queue dead-letters at least once.
-func (q *Queue) publishDead(batch []dead) (touched []*Queue) {
+func (q *Queue) publishDead(batch []dead) (touched []Target) {
 	tx := q.store.Begin()
 	taken := make([]bool, len(batch))
 	for i, d := range batch {
@@ -96,7 +96,7 @@ func (q *Queue) publishDead(batch []dead) (touched []*Queue) {
 			Exchange: *q.settings.DeadLetterExchange, RoutingKey: q.settings.DeadLetterRoutingKey,
 		})
 		m.Returns, m.Failures = d.entry.returns, d.entry.failures
-		var targets []*Queue
+		var targets []Target
 		targets, taken[i] = q.host.DeadLetter(tx, d.reason, m)
 		touched = append(touched, targets...)
 	}

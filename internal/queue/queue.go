@@ -19,7 +19,7 @@ type Host interface {
 	// DeadLetter publishes m, which has just died for reason, as a part of tx. It
 	// returns the queues that it reached, which have Settle called once tx has ended,
 	// and whether there was one and all of them took it.
-	DeadLetter(tx *store.Tx, reason string, m *message.Message) (reached []*Queue, taken bool)
+	DeadLetter(tx *store.Tx, reason string, m *message.Message) (reached []Target, taken bool)
 	// Expired says that q was unused for its Expires and is to be deleted.
 	Expired(q *Queue)
 }

@@ -76,13 +76,13 @@ func (b *bench) queue(id store.QueueID, s Settings) *Queue {
 	return q
 }
 
-func (b *bench) DeadLetter(tx *store.Tx, reason string, m *message.Message) ([]*Queue, bool) {
+func (b *bench) DeadLetter(tx *store.Tx, reason string, m *message.Message) ([]Target, bool) {
 	b.letters = append(b.letters, reason+" "+string(m.Body))
 	q := b.targets[m.Keys[0]]
 	if q == nil {
 		return nil, false
 	}
-	return []*Queue{q}, q.Enqueue(tx, m) == Accepted
+	return []Target{q}, q.Enqueue(tx, m) == Accepted
 }
 
 func (b *bench) Expired(q *Queue) { b.expired = append(b.expired, q) }

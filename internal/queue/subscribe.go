@@ -67,7 +67,7 @@ func (q *Queue) Resume(c *Consumer) {
 }
 
 func (q *Queue) resume(c *Consumer) {
-	if c.queue == q && c.hasCredit() && (!q.settings.SingleActiveConsumer || q.active == c) {
+	if c.queue == Source(q) && c.hasCredit() && (!q.settings.SingleActiveConsumer || q.active == c) {
 		q.line.join(c)
 	}
 }

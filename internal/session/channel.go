@@ -234,5 +234,5 @@ func (ch *channel) release() {
 	for _, k := range consumers {
 		c.host.Cancel(&k.Consumer)
 	}
-	c.eachQueue(unsettled, func(q *queue.Queue, entries []*queue.Entry) { q.Requeue(true, entries...) })
+	c.eachQueue(unsettled, func(q queue.Source, entries []*queue.Entry) { q.Requeue(true, entries...) })
 }

@@ -15,7 +15,7 @@ type consumer struct {
 
 	// Guarded by conn.mu.
 	announced bool         // consume-ok was sent, or nobody waits for it
-	from      *queue.Queue // that has delivered or tried to
+	from      queue.Source // that has delivered or tried to
 	refused   bool         // is in conn.stalled or channel.held
 }
 

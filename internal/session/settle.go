@@ -98,7 +98,7 @@ func (ch *channel) take(list []unacked, tag uint64, multiple bool) ([]unacked, e
 
 // apply tells the queues.
 func (c *conn) apply(v verdict, list []unacked) {
-	c.eachQueue(list, func(q *queue.Queue, entries []*queue.Entry) {
+	c.eachQueue(list, func(q queue.Source, entries []*queue.Entry) {
 		switch v {
 		case acked:
 			q.Ack(entries...)
@@ -116,7 +116,7 @@ func (c *conn) apply(v verdict, list []unacked) {
 
 // eachQueue calls f for each queue with the entries of list that are the queue's, in
 // order. It uses list up.
-func (c *conn) eachQueue(list []unacked, f func(*queue.Queue, []*queue.Entry)) {
+func (c *conn) eachQueue(list []unacked, f func(queue.Source, []*queue.Entry)) {
 	for len(list) > 0 {
 		q, entries, others := list[0].queue, c.entries[:0], list[:0]
 		for _, u := range list {

@@ -10,7 +10,7 @@ import (
 // unacked is a message that a client has and has not settled yet.
 type unacked struct {
 	tag   uint64
-	queue *queue.Queue
+	queue queue.Source
 	entry *queue.Entry // nil once it is settled
 	got   bool         // by basic.get, so the limit of the channel does not count it
 }

@@ -49,7 +49,7 @@ func BenchmarkPublishConsumeConfirm(b *testing.B) {
 			if err := h.BindQueue(ctx, nil, Bind{Source: "x", Destination: "q", Key: "some.key"}); err != nil {
 				b.Fatal(err)
 			}
-			q := h.queues["q"]
+			q := h.queues["q"].kind.(*queue.Queue)
 			sink := &acker{}
 			if err := h.Consume(nil, "q", &queue.Consumer{Sink: sink}); err != nil {
 				b.Fatal(err)

@@ -126,7 +126,7 @@ func (h *Host) addExchange(x *Exchange, pending []byte) {
 	x.pending = delayed.Open(delayed.Options{
 		Key: h.pendingKey(x.Name), Store: h.store, Clock: h.clock, Transient: !x.Durable, Logger: h.log.With("exchange", x.Name),
 		NewID:   func() store.QueueID { return h.all.newID(1) },
-		Release: func(tx *store.Tx, m *message.Message) []*queue.Queue { return h.release(tx, x, m) },
+		Release: func(tx *store.Tx, m *message.Message) []queue.Target { return h.release(tx, x, m) },
 	}, pending)
 }
 

@@ -90,7 +90,7 @@ func (h *Host) Publish(m *message.Message, w store.Waiter, tag uint64) (Outcome,
 // DeadLetter publishes m, which has just died for reason, to its exchange. Queues that
 // it would reach in a cycle without a rejection are left out.
 // Source: https://www.rabbitmq.com/docs/dlx#cycles.
-func (h *Host) DeadLetter(tx *store.Tx, reason string, m *message.Message) (reached []*queue.Queue, taken bool) {
+func (h *Host) DeadLetter(tx *store.Tx, reason string, m *message.Message) (reached []queue.Target, taken bool) {
 	r := routings.Get().(*routing)
 	defer r.release()
 	h.mu.RLock()
@@ -106,13 +106,13 @@ func (h *Host) DeadLetter(tx *store.Tx, reason string, m *message.Message) (reac
 			continue
 		}
 		taken = q.Enqueue(tx, m) == queue.Accepted && taken
-		reached = append(reached, q.Queue)
+		reached = append(reached, q)
 	}
 	return reached, taken && (delayed || len(reached) > 0)
 }
 
 // release sends a message on its way that was pending in x, as a part of tx.
-func (h *Host) release(tx *store.Tx, x *Exchange, m *message.Message) (reached []*queue.Queue) {
+func (h *Host) release(tx *store.Tx, x *Exchange, m *message.Message) (reached []queue.Target) {
 	r := routings.Get().(*routing)
 	defer r.release()
 	if d, err := m.Delay(); err == nil {
@@ -123,7 +123,7 @@ func (h *Host) release(tx *store.Tx, x *Exchange, m *message.Message) (reached [
 	h.mu.RUnlock()
 	for _, q := range r.queues {
 		q.Enqueue(tx, m)
-		reached = append(reached, q.Queue)
+		reached = append(reached, q)
 	}
 	return reached
 }

@@ -98,7 +98,7 @@ func (h *Host) freeName() string {
 
 func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueID, owner any) *Queue {
 	q := &Queue{declared: d, owner: owner, bindings: map[*binding]struct{}{}}
-	q.Queue = queue.New(queue.Options{
+	q.kind = queue.New(queue.Options{
 		Name: d.Name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
 	})
 	h.queues[d.Name] = q
@@ -200,7 +200,11 @@ func (h *Host) PurgeQueue(ctx context.Context, owner any, name string) (int, err
 	if err != nil {
 		return 0, err
 	}
-	n, err := q.Purge(ctx)
+	full, ok := q.kind.(emptied)
+	if !ok {
+		return 0, wire.Errorf(wire.NotImplemented, "queue.purge not supported by stream queues %s", h.queueText(q.Name()))
+	}
+	n, err := full.Purge(ctx)
 	if err != nil {
 		return 0, wire.Errorf(wire.InternalError, "%v", err)
 	}
@@ -213,7 +217,11 @@ func (h *Host) Consume(owner any, name string, c *queue.Consumer) error {
 	if err != nil {
 		return err
 	}
-	switch err := q.Consume(c); {
+	err = q.Consume(c)
+	_, refused := errors.AsType[*wire.Exception](err)
+	switch {
+	case refused:
+		return err
 	case errors.Is(err, queue.ErrExclusiveUse):
 		return wire.Errorf(wire.AccessRefused, "%s in exclusive use", h.queueText(q.Name()))
 	case err != nil:
@@ -232,13 +240,13 @@ func (h *Host) Cancel(c *queue.Consumer) {
 }
 
 // deleteIf deletes a queue that has no consumers, if wanted.
-func (h *Host) deleteIf(inner *queue.Queue, wanted func(*Queue) bool) {
+func (h *Host) deleteIf(inner queue.Source, wanted func(*Queue) bool) {
 	tx := h.store.Begin()
 	defer tx.End()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	q := h.queues[inner.Name()]
-	if q == nil || q.Queue != inner || !wanted(q) {
+	if q == nil || any(q.kind) != any(inner) || !wanted(q) {
 		return
 	}
 	_, _ = h.deleteQueue(tx, q, func(c queue.Counts) error {
@@ -260,7 +268,11 @@ func (h *Host) Get(owner any, name string, noAck bool) (queue.Delivery, bool, er
 	if err != nil {
 		return queue.Delivery{}, false, err
 	}
-	d, ok := q.Get(noAck)
+	full, ok := q.kind.(polled)
+	if !ok {
+		return queue.Delivery{}, false, wire.Errorf(wire.NotImplemented, "basic.get not supported by stream queues %s", h.queueText(q.Name()))
+	}
+	d, ok := full.Get(noAck)
 	return d, ok, nil
 }
 

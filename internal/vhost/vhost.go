@@ -10,6 +10,7 @@
 package vhost
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -126,9 +127,38 @@ func (h *Host) queue(name string) (*Queue, error) {
 	return nil, wire.Errorf(wire.NotFound, "no %s", h.queueText(name))
 }
 
+// kind is a queue of one type.
+type kind interface {
+	queue.Target
+	Name() string
+	ID() store.QueueID
+	Levels() store.QueueID // how many numbers of the store it has, from ID on
+	Settings() queue.Settings
+	Counts() queue.Counts
+	// Start sets the timers of a queue that has been made. Close ends it in memory only.
+	Start()
+	Close()
+	// Declared says that it has been declared again.
+	Declared()
+	Consume(c *queue.Consumer) error
+	// Delete ends it as a part of tx, if check, called locked, allows it.
+	Delete(tx *store.Tx, check func(queue.Counts) error) (ready int, err error)
+}
+
+// polled is a kind of queue of which messages can be asked for one by one, and emptied
+// one whose messages can be dropped. Streams are neither.
+type (
+	polled interface {
+		Get(noAck bool) (queue.Delivery, bool)
+	}
+	emptied interface {
+		Purge(ctx context.Context) (int, error)
+	}
+)
+
 // Queue is a queue with what the host knows of it.
 type Queue struct {
-	*queue.Queue
+	kind
 	declared QueueDeclare
 	owner    any                   // the connection that has it for itself, or nil
 	bindings map[*binding]struct{} // that lead to it
