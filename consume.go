@@ -118,8 +118,8 @@ func (c *Client) Consume(ctx context.Context, queue string, h Handler, o Consume
 }
 
 func (c *Client) newConsumer(ctx context.Context, queue string, h Handler, o ConsumeOptions) (*Consumer, error) {
-	if len(queue) > longestQueueName {
-		return nil, fmt.Errorf("the queue's name is longer than %d bytes", longestQueueName)
+	if err := validName(queue, longestQueueName); err != nil {
+		return nil, err
 	}
 	if err := o.complete(c.ladder); err != nil {
 		return nil, err
@@ -301,16 +301,12 @@ func (k *Consumer) prepare(ctx context.Context, conn *connection) error {
 		return err
 	}
 	parked := parkedDeclaration(k.queue, Quorum)
-	err = onChannel(ctx, conn, parked.declare)
-	if isCode(err, amqp.PreconditionFailed) { // it is there, declared by somebody else
-		k.client.log.Warn("the parking lot differs from what Dormouse declares", "queue", k.queue, "error", explain(err))
-		err = nil
-	}
-	if isCode(err, amqp.AccessRefused) {
-		err = onChannel(ctx, conn, func(ch *amqp.Channel) error {
-			_, err := ch.QueueDeclarePassive(parked.queue, true, false, false, false, nil)
-			return err
-		})
+	err = onChannel(ctx, conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclarePassive(parked.queue, true, false, false, false, nil)
+		return err
+	})
+	if isCode(err, amqp.NotFound) {
+		err = onChannel(ctx, conn, parked.declare)
 	}
 	if err != nil {
 		return fmt.Errorf("parking lot: %w", err)

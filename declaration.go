@@ -2,6 +2,7 @@ package dormouse
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/dormousemq/dormouse/internal/ladder"
 )
@@ -14,6 +15,7 @@ type declaration struct {
 	source   string // set for a binding: where from
 	key      string
 	args     map[string]any
+	feeder   string // set for a queue that must be there already: the fixed delay that leads to it
 }
 
 // declarations lists what a topology consists of, in stages: what is in one can be declared in any order, and needs those before. The
@@ -47,11 +49,21 @@ func (t *Topology) declarations(l *ladder.Ladder) (ladderStages, stages [][]decl
 		bind(q.Name, q.Bindings)
 		due(declaration{queue: q.Name}, ladder.QueueDestination(q.Name))
 	}
+	var targets, delays []declaration
 	for _, f := range t.FixedDelays {
-		queues = append(queues, f.declaration())
+		delays = append(delays, f.declaration())
 		bind(f.Queue, f.Bindings)
+		if f.Exchange == "" && !t.declares(f.RoutingKey) {
+			targets = append(targets, declaration{queue: f.RoutingKey, feeder: f.Queue})
+		}
 	}
-	return ladderStages, [][]declaration{exchanges, queues, bindings}, nil
+	return ladderStages, [][]declaration{exchanges, queues, targets, delays, bindings}, nil
+}
+
+// declares reports whether the topology makes the queue.
+func (t *Topology) declares(queue string) bool {
+	return slices.ContainsFunc(t.Queues, func(q Queue) bool { return q.Name == queue }) ||
+		slices.ContainsFunc(t.FixedDelays, func(f FixedDelay) bool { return f.Queue == queue })
 }
 
 // queueArgs are the arguments that every queue of a type gets. Without the strategy at-least-once, which needs reject-publish, a

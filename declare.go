@@ -124,6 +124,12 @@ func (d *declaration) declare(ch *amqp.Channel) error {
 		return ch.QueueBind(d.queue, d.key, d.source, false, args)
 	case d.source != "":
 		return ch.ExchangeBind(d.exchange, d.key, d.source, false, args)
+	case d.feeder != "":
+		_, err := ch.QueueDeclarePassive(d.queue, true, false, false, false, nil)
+		if isCode(err, amqp.NotFound) {
+			return fmt.Errorf("fixed delay %q: the queue %q, to which its messages go, does not exist, and RabbitMQ would drop them; declare it first: %w", d.feeder, d.queue, err)
+		}
+		return err
 	case d.queue != "":
 		_, err := ch.QueueDeclare(d.queue, true, false, false, false, args)
 		return err

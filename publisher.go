@@ -3,6 +3,7 @@ package dormouse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -247,7 +248,7 @@ func (s *confirmChannel) fate(acked bool, e *envelope) (reason, cause error) {
 	case acked:
 		// The broker returns a message before it acknowledges it, and amqp091-go passes both on in order.
 		if r, ok := s.takeReturn(e); ok {
-			return ErrUnroutable, &amqp.Error{Code: int(r.ReplyCode), Reason: r.ReplyText, Server: true}
+			return ErrUnroutable, nowhere(r)
 		}
 		return nil, nil
 	case !s.ch.IsClosed():
@@ -316,4 +317,12 @@ func (s *confirmChannel) takeReturn(e *envelope) (amqp.Return, bool) {
 		}
 	}
 	return amqp.Return{}, false
+}
+
+// nowhere says where a message was to go that the broker returned.
+func nowhere(r amqp.Return) error {
+	if r.Exchange == "" {
+		return fmt.Errorf("there is no queue %q", r.RoutingKey)
+	}
+	return fmt.Errorf("no queue is bound to exchange %q for routing key %q", r.Exchange, r.RoutingKey)
 }

@@ -3,6 +3,7 @@ package dormouse
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dormousemq/dormouse/internal/ladder"
@@ -80,7 +81,8 @@ type FixedDelay struct {
 func ParkedQueue(queue string) string { return queue + ".parked" }
 
 const (
-	longestQueueName = 255 - len(".parked")
+	longestName      = 255
+	longestQueueName = longestName - len(".parked")
 
 	// unlimitedDeliveries is x-delivery-limit for queues whose messages are looked at and given back. It is no limit in practice, on all
 	// versions: -1 would drop each message that is given back on RabbitMQ 3, and on 4 put it at the end of the queue.
@@ -99,23 +101,40 @@ func (t *Topology) validate() error {
 			check(b.Exchange == "", "queue %q: a binding names no exchange", queue)
 		}
 	}
+	checkName := func(kind, name string, longest int) {
+		if err := validName(name, longest); err != nil {
+			check(true, "%s %q: %w", kind, name, err)
+		}
+	}
 	check(!t.LadderType.valid(), "LadderType is %q, must be %q or %q", t.LadderType, Quorum, Classic)
 	for _, x := range t.Exchanges {
-		check(x.Name == "" || len(x.Name) > 255, "exchange %q: the name must have 1 to 255 bytes", x.Name)
+		checkName("exchange", x.Name, longestName)
 	}
 	for _, q := range t.Queues {
-		check(q.Name == "" || len(q.Name) > longestQueueName, "queue %q: the name must have 1 to %d bytes", q.Name, longestQueueName)
+		checkName("queue", q.Name, longestQueueName)
+		check(strings.HasPrefix(q.Name, ladder.KeyPrefix), "queue %q: names that begin with %q cannot be delayed or retried to, as such keys belong to the delay ladder", q.Name, ladder.KeyPrefix)
 		checkBindings(q.Name, q.Bindings)
 		check(!q.Type.valid(), "queue %q: type is %q, must be %q or %q", q.Name, q.Type, Quorum, Classic)
 	}
 	for _, f := range t.FixedDelays {
-		check(f.Queue == "" || len(f.Queue) > 255, "fixed delay %q: the queue's name must have 1 to 255 bytes", f.Queue)
+		checkName("fixed delay", f.Queue, longestName)
 		checkBindings(f.Queue, f.Bindings)
 		check(!f.Type.valid(), "fixed delay %q: type is %q, must be %q or %q", f.Queue, f.Type, Quorum, Classic)
 		check(f.Delay <= 0 || f.Delay > ladder.GreatestMax, "fixed delay %q: %v is not between 1 ms and ten years", f.Queue, f.Delay)
 		check(f.Exchange == "" && f.RoutingKey == "", "fixed delay %q: neither Exchange nor RoutingKey say where its messages go", f.Queue)
 	}
 	return errors.Join(errs...)
+}
+
+// validName refuses what AMQP cannot carry, and line breaks, which RabbitMQ takes out of a name without saying so.
+func validName(name string, longest int) error {
+	switch {
+	case name == "" || len(name) > longest:
+		return fmt.Errorf("the name must have 1 to %d bytes", longest)
+	case strings.ContainsAny(name, "\r\n"):
+		return errors.New("the name must not have line breaks")
+	}
+	return nil
 }
 
 func (q QueueType) valid() bool { return q == "" || q == Quorum || q == Classic }

@@ -311,14 +311,16 @@ func TestTopologyDeclarations(t *testing.T) {
 	for _, d := range []declaration{
 		{queue: "q", source: "dormouse.due", key: "dm.*.*.*.*.*.*.*.*.*.q.q"}, {exchange: "x", source: "dormouse.due", key: "dm.*.*.*.*.*.*.*.*.*.x.x"},
 	} {
-		if !slices.ContainsFunc(stages[2], func(got declaration) bool { return reflect.DeepEqual(got, d) }) {
-			t.Errorf("no %+v in %+v", d, stages[2])
+		if !slices.ContainsFunc(slices.Concat(stages...), func(got declaration) bool { return reflect.DeepEqual(got, d) }) {
+			t.Errorf("no %+v in %+v", d, stages)
 		}
 	}
 	for what, bad := range map[string]Topology{
 		"LadderType":                   {LadderType: "stream"},
 		"exchange \"\"":                {Exchanges: []Exchange{{}}},
 		"queue \"\"":                   {Queues: []Queue{{}}},
+		"line breaks":                  {Queues: []Queue{{Name: "a\nb"}}},
+		"belong to the delay ladder":   {Queues: []Queue{{Name: "dm.q"}}},
 		"1 to 248 bytes":               {Queues: []Queue{{Name: strings.Repeat("q", 249)}}},
 		"type is \"stream\"":           {Queues: []Queue{{Name: "q", Type: "stream"}}},
 		"names no exchange":            {Queues: []Queue{{Name: "q", Bindings: []Binding{{RoutingKey: "k"}}}}},

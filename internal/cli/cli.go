@@ -54,6 +54,7 @@ not let us in, 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownCommand,
+		Version:       readVersion().Version,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(env.Stdin)
@@ -62,6 +63,7 @@ not let us in, 130 interrupted.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	root.AddCommand(
 		newServe(env),
 		newDemo(env),
@@ -70,6 +72,7 @@ not let us in, 130 interrupted.`,
 		newParked(env),
 		newVersion(env),
 	)
+	reflowHelp(root)
 	return root
 }
 

@@ -82,7 +82,7 @@ func (u brokerURL) explain(err error) error {
 	case errors.Is(err, amqp.ErrCredentials), errors.Is(err, amqp.ErrSASL):
 		return brokerError{hint(fmt.Errorf("%s does not accept this user and password", u),
 			"Check them in --url or %s. RabbitMQ lets the user guest in from the same machine only.", urlVariable)}
-	case errors.Is(err, amqp.ErrVhost):
+	case errors.Is(err, amqp.ErrVhost), noVirtualHost(err):
 		return brokerError{hint(fmt.Errorf("%s: the user may not use this virtual host, or it does not exist", u),
 			"The virtual host is what follows the port in the URL: /%%2f or nothing for the default one.")}
 	case notAMQP(err):
@@ -111,7 +111,7 @@ func (u brokerURL) explain(err error) error {
 		return hint(err, "No queue is bound there. `dormouse declare` makes queues, bindings and the delay ladder.")
 	}
 	if refusal, ok := errors.AsType[*amqp.Error](err); ok {
-		return hintRefusal(refusal)
+		return hintRefusal(err, refusal)
 	}
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return brokerError{fmt.Errorf("%s: %w", u, err)}
@@ -119,15 +119,31 @@ func (u brokerURL) explain(err error) error {
 	return err
 }
 
+// noVirtualHost reports whether the broker closed the connection because of the virtual host in the URL.
+func noVirtualHost(err error) bool {
+	e, ok := errors.AsType[*amqp.Error](err)
+	return ok && e.Server && e.Code == amqp.NotAllowed && strings.Contains(e.Reason, "vhost")
+}
+
+// reworded is an error in other words.
+type reworded struct {
+	error
+	words string
+}
+
+func (e reworded) Error() string { return e.words }
+
+func (e reworded) Unwrap() error { return e.error }
+
 // notAMQP reports whether the other side sent what is no AMQP, or hung up at the first word.
 func notAMQP(err error) bool {
 	e, ok := errors.AsType[*amqp.Error](err)
 	return ok && !e.Server && (e.Code == amqp.FrameError || e.Code == amqp.SyntaxError)
 }
 
-// hintRefusal says what to do about a channel or connection that the broker closed.
-func hintRefusal(refusal *amqp.Error) error {
-	err := fmt.Errorf("the broker refused: %s", refusal.Reason)
+// hintRefusal says what to do about a channel or connection that the broker closed. The broker's own words are enough of refusal.
+func hintRefusal(err error, refusal *amqp.Error) error {
+	err = reworded{err, strings.Replace(err.Error(), refusal.Error(), refusal.Reason, 1)}
 	switch {
 	case refusal.Code == amqp.AccessRefused:
 		return hint(err, "The user needs the permissions to configure, write and read `dormouse.*` and the queues and exchanges named here.")

@@ -17,7 +17,7 @@ func newDeclare(env Environment) *cobra.Command {
 	var flags declareFlags
 	cmd := &cobra.Command{
 		Use:   "declare",
-		Short: "Make the delay ladder, work queues with their parking lots, exchanges and fixed delays",
+		Short: "Make the delay ladder, work queues, exchanges and fixed delays",
 		Long: `Declare makes the delay ladder and what the flags name, and leaves alone what is there
 already. It can be repeated. Where something is there with other settings, it stops and
 says which.

@@ -201,7 +201,7 @@ func newParkedRedrive(env Environment) *cobra.Command {
 	cmd := newParkedEnd(env, "redrive", "sent back to its work queue", func(ctx context.Context, c *dormouse.Client, queue string, s dormouse.Selection) (dormouse.Tally, error) {
 		return c.Redrive(ctx, queue, s, options)
 	})
-	cmd.Short = "Send parked messages back to their work queue, their attempts reset"
+	cmd.Short = "Send parked messages back to their work queue, attempts reset"
 	cmd.Example = "  dormouse parked redrive email fec998f0b2a74c1d8f0a6d3b9c2e7a15\n  dormouse parked redrive email --all --reason timeout --rate 50"
 	cmd.Flags().Float64Var(&options.Rate, "rate", 0, "at most so many a second; 0 means no bound")
 	return cmd

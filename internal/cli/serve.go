@@ -30,7 +30,7 @@ everything that was confirmed is on disk. A second signal ends it at once, and n
 that was confirmed is lost by that either.
 
 Messages are kept in the folder of --data, by default
-  $XDG_DATA_HOME/dormouse, else ~/.local/share/dormouse   on Linux and other Unix
+  $XDG_DATA_HOME/dormouse, else ~/.local/share/dormouse   on Unix
   ~/Library/Application Support/dormouse                  on macOS
   %LocalAppData%\dormouse                                 on Windows
 or, with --memory, nowhere: they are gone when the broker ends.

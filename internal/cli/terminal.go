@@ -56,12 +56,37 @@ func (s screen) table(headings table.Row, rows []table.Row) {
 	t.Style().Options.DrawBorder = false
 	t.Style().Format.Header = text.FormatDefault
 	t.SuppressTrailingSpaces()
-	if s.terminal {
-		t.SetAllowedRowLength(s.width)
-	}
 	t.AppendHeader(headings)
 	t.AppendRows(rows)
+	if s.terminal {
+		t.SetColumnConfigs([]table.ColumnConfig{s.fit(headings, rows)})
+	}
 	fmt.Fprintln(s, t.Render())
+}
+
+// leastColumn is how narrow a column may be made to fit a table into the screen.
+const leastColumn = 16
+
+// columnGap is what stands between two columns: a space, a line, a space.
+const columnGap = 3
+
+// fit wraps the widest column so that the rows fit into the screen.
+func (s screen) fit(headings table.Row, rows []table.Row) table.ColumnConfig {
+	widths := make([]int, len(headings))
+	for _, row := range append([]table.Row{headings}, rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], text.LongestLineLen(fmt.Sprint(cell)))
+		}
+	}
+	all, widest := 0, 0
+	for i, w := range widths {
+		all += w + columnGap
+		if w > widths[widest] {
+			widest = i
+		}
+	}
+	room := max(leastColumn, widths[widest]-max(0, all-s.width))
+	return table.ColumnConfig{Number: widest + 1, WidthMax: room, WidthMaxEnforcer: text.WrapSoft}
 }
 
 // printable returns the text without what could move the cursor or forge lines on a terminal: messages come from others.
