@@ -15,7 +15,7 @@ var direction = []struct {
 	because  string
 }{
 	{
-		packages: "internal/ladder internal/retry internal/xdeath internal/route internal/wire internal/clock",
+		packages: "internal/ladder internal/retry internal/xdeath internal/route internal/wire internal/clock internal/policy",
 		because:  "pure packages need only the standard library, so that they can be read, tested and fuzzed alone",
 	},
 	{
