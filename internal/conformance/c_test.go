@@ -31,14 +31,36 @@ type C struct {
 	pub    *publisher
 
 	leftovers []func(ch *amqp.Channel) error
+	seen      *result
 }
 
-func newC(t *testing.T, to target) *C {
-	c := &C{T: t, target: to, prefix: "conf." + rand.Text()[:8] + "."}
+func newC(t *testing.T, to target, seen *result) *C {
+	c := &C{T: t, target: to, prefix: "conf." + rand.Text()[:8] + ".", seen: seen}
+	c.Cleanup(func() { seen.passed = !c.Failed() && !c.Skipped() })
 	c.Cleanup(c.cleanUp) // registered first, so it runs when the case's connections are closed
 	c.conn = c.Dial()
 	c.ch = c.Channel()
 	return c
+}
+
+// Deviates tells whether this is the embedded broker, where it differs from RabbitMQ 4.3 on purpose. The reason is for
+// users to read.
+func (c *C) Deviates(reason string) bool {
+	c.Helper()
+	if reason == "" {
+		c.Fatal("a deviation without a reason")
+	}
+	if c.embedded {
+		c.seen.deviation = reason
+	}
+	return c.embedded
+}
+
+// Skip ends a case that means nothing on this broker.
+func (c *C) Skip(reason string) {
+	c.Helper()
+	c.seen.skipped = reason
+	c.T.Skip(reason)
 }
 
 // Dial opens another connection.

@@ -3,6 +3,8 @@ package conformance
 import (
 	"flag"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +24,7 @@ func TestMain(m *testing.M) {
 type target struct {
 	url      string
 	version  version
+	release  string // all of the version
 	embedded bool
 }
 
@@ -31,8 +34,9 @@ type Case struct {
 	Run  func(c *C)
 }
 
+// allCases are the cases in the order of their names.
 func allCases() []Case {
-	return slices.Concat(
+	cases := slices.Concat(
 		declareCases(),
 		argumentCases(),
 		exchangeCases(),
@@ -47,41 +51,57 @@ func allCases() []Case {
 		priorityCases(),
 		protocolCases(),
 	)
+	slices.SortFunc(cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
+	return cases
 }
 
 func TestRabbitMQ(t *testing.T) {
+	for _, to := range realBrokers(t) {
+		t.Run(to.version.String(), func(t *testing.T) { runAll(t, to) })
+	}
+}
+
+// realBrokers are those that DORMOUSE_TEST_AMQP names.
+func realBrokers(t *testing.T) (list []target) {
+	t.Helper()
 	urls := os.Getenv("DORMOUSE_TEST_AMQP")
 	if urls == "" {
 		t.Skip("DORMOUSE_TEST_AMQP is not set: the cases are not compared with a real RabbitMQ")
 	}
 	for url := range strings.SplitSeq(urls, ",") {
-		to := target{url: strings.TrimSpace(url)}
-		var err error
-		if to.version, err = detect(to.url); err != nil {
-			t.Errorf("%s: %v", to.url, err)
+		to, err := detect(strings.TrimSpace(url))
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
 			continue
 		}
-		t.Run(to.version.String(), func(t *testing.T) { runAll(t, to) })
+		list = append(list, to)
 	}
+	return list
 }
 
-func detect(url string) (version, error) {
+func detect(url string) (target, error) {
 	conn, err := amqp.Dial(url)
 	if err != nil {
-		return version{}, err
+		return target{}, err
 	}
 	defer conn.Close()
-	v, _ := conn.Properties["version"].(string)
-	return parseVersion(v)
+	release, _ := conn.Properties["version"].(string)
+	v, err := parseVersion(release)
+	return target{url: url, version: v, release: release}, err
 }
 
-func runAll(t *testing.T, to target) {
-	for _, cs := range allCases() {
+// runAll runs all cases on a broker. The results are whole when the test that t is of has ended.
+func runAll(t *testing.T, to target) []result {
+	cases := allCases()
+	results := make([]result, len(cases))
+	for i, cs := range cases {
+		results[i].name = cs.Name
 		t.Run(cs.Name, func(t *testing.T) {
 			t.Parallel()
-			cs.Run(newC(t, to))
+			cs.Run(newC(t, to, &results[i]))
 		})
 	}
+	return results
 }
 
 func TestCaseNames(t *testing.T) {
@@ -93,6 +113,27 @@ func TestCaseNames(t *testing.T) {
 		seen[cs.Name] = true
 	}
 	t.Logf("%d cases", len(seen))
+}
+
+// What differs from RabbitMQ on purpose has its reason: a case asks Deviates, not which broker it runs on.
+func TestDeviationsHaveReasons(t *testing.T) {
+	files, err := filepath.Glob("*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no source found: %v", err)
+	}
+	asks := regexp.MustCompile(`\bc\.(target\.)?embedded\b`)
+	for _, file := range files {
+		if file == "c_test.go" || file == "report_test.go" {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := asks.FindString(string(source)); found != "" {
+			t.Errorf("%s: %s: say why by c.Deviates", file, found)
+		}
+	}
 }
 
 // both makes a case for classic and one for quorum queues.

@@ -7,5 +7,11 @@
 //
 //	DORMOUSE_TEST_AMQP=amqp://guest:guest@127.0.0.1:5672/ go test ./internal/conformance/
 //
+// The same, with what each broker does side by side, is written by
+//
+//	DORMOUSE_TEST_AMQP=url,url,url go test ./internal/conformance/ -v -run TestReport -report ../../docs/conformance.md
+//
+// which fails where the embedded broker differs from RabbitMQ 4.3 and the case does not say why (see C.Deviates).
+//
 // A case that fails on real RabbitMQ is a wrong expectation; one that fails on the embedded broker alone is a deviation.
 package conformance

@@ -14,6 +14,7 @@ import (
 func (c *C) Equal(what string, got, want any) {
 	c.Helper()
 	g, w := c.plain(show(got)), show(resolve(want, c.version))
+	c.seen.add(what, g)
 	if g != w {
 		c.Errorf("%s on %s:\n got: %s\nwant: %s", what, c.target, indent(g), indent(w))
 	}
