@@ -74,7 +74,7 @@ func (c *C) DeadLetters(kind string, args amqp.Table) (queue, dead string) {
 }
 
 func deathCases() []Case {
-	return slices.Concat(reasonCases(), deadRouteCases(), historyCases(), republishCases(), cycleCases())
+	return slices.Concat(reasonCases(), deadRouteCases(), historyCases(), loopCases(), republishCases(), cycleCases())
 }
 
 func reasonCases() []Case {

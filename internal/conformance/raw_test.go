@@ -161,16 +161,40 @@ func (r *Raw) Headers(queue string) wire.Table {
 func (r *Raw) Properties(queue string) wire.Properties {
 	r.c.Helper()
 	r.Send(1, &wire.BasicGet{Queue: queue, NoAck: true})
-	r.Expect("basic.get-ok")
-	header := r.frame()
-	// Class, weight, body size, and then the properties (AMQP 0-9-1, 4.2.6.1).
-	left := binary.BigEndian.Uint64(header.Payload[4:])
-	p, err := wire.ParseProperties(header.Payload[12:])
-	r.c.OK(err)
-	for left > 0 {
-		left -= uint64(len(r.frame().Payload))
+	return r.got().Properties
+}
+
+// Get gets a message, which is to be settled.
+func (r *Raw) Get(queue string) delivered {
+	r.c.Helper()
+	r.Send(1, &wire.BasicGet{Queue: queue})
+	return r.got()
+}
+
+// got reads the answer to basic.get.
+func (r *Raw) got() delivered {
+	r.c.Helper()
+	f := r.frame()
+	if f == nil || f.Type != wire.FrameMethod {
+		r.c.Fatal("no answer to basic.get")
 	}
-	return p
+	id, args, _ := wire.SplitMethod(f.Payload)
+	m, err := wire.ParseMethod(id, args)
+	r.c.OK(err)
+	ok, is := m.(*wire.BasicGetOk)
+	if !is {
+		r.c.Fatalf("got %v instead of basic.get-ok", id)
+	}
+	d := delivered{exchange: r.c.plain(ok.Exchange), key: r.c.plain(ok.RoutingKey), redelivered: ok.Redelivered}
+	header, _ := wire.ParseContentHeader(r.frame().Payload)
+	d.Properties, err = wire.ParseProperties(header.Properties)
+	r.c.OK(err)
+	for left := header.BodySize; left > 0; {
+		part := r.frame().Payload
+		left -= uint64(len(part))
+		d.body += string(part)
+	}
+	return d
 }
 
 func names(t wire.Table) string {
