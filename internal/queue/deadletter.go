@@ -49,23 +49,30 @@ func (q *Queue) bury(tx *store.Tx, e *Entry, reason string, now time.Time) {
 // have made some.
 func (q *Queue) Settle() {
 	for q.dying.Load() {
-		batch := q.takeDead()
+		batch, to := q.takeDead()
 		if batch == nil {
 			return
 		}
-		for _, target := range q.publishDead(batch) {
+		for _, target := range q.publishDead(batch, to) {
 			target.Settle()
 		}
 	}
 }
 
-// takeDead gives the caller the next dead letters to publish. Until it has done so
-// nobody else gets any, which keeps them in order.
-func (q *Queue) takeDead() []dead {
+// letterbox is where a queue's dead letters are published.
+type letterbox struct {
+	exchange   *string // nil if the queue has none any more
+	routingKey *string
+}
+
+// takeDead gives the caller the next dead letters to publish, and where to. Until it
+// has done so nobody else gets any, which keeps them in order.
+func (q *Queue) takeDead() ([]dead, letterbox) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	to := letterbox{q.settings.DeadLetterExchange, q.settings.DeadLetterRoutingKey}
 	if q.draining {
-		return nil
+		return nil, to
 	}
 	n := min(len(q.outbox), outboxBatch)
 	if q.settings.AtLeastOnce {
@@ -73,7 +80,7 @@ func (q *Queue) takeDead() []dead {
 	}
 	if n == 0 {
 		q.dying.Store(false)
-		return nil
+		return nil, to
 	}
 	batch := q.outbox[:n:n]
 	q.outbox = q.outbox[n:]
@@ -81,19 +88,21 @@ func (q *Queue) takeDead() []dead {
 		q.outbox = nil
 	}
 	q.draining = true
-	return batch
+	return batch, to
 }
 
 // publishDead publishes dead letters and removes them here in one unit of work. It
 // returns the queues that took some. What nobody takes is dropped, or held if the
 // queue dead-letters at least once.
-func (q *Queue) publishDead(batch []dead) (touched []Target) {
+func (q *Queue) publishDead(batch []dead, to letterbox) (touched []Target) {
 	tx := q.store.Begin()
 	taken := make([]bool, len(batch))
 	for i, d := range batch {
+		if to.exchange == nil {
+			break
+		}
 		m := d.entry.msg.DeadLetter(message.Death{
-			Queue: q.name, Reason: d.reason, Time: d.at,
-			Exchange: *q.settings.DeadLetterExchange, RoutingKey: q.settings.DeadLetterRoutingKey,
+			Queue: q.name, Reason: d.reason, Time: d.at, Exchange: *to.exchange, RoutingKey: to.routingKey,
 		})
 		m.Returns, m.Failures = d.entry.returns, d.entry.failures
 		var targets []Target
@@ -114,6 +123,19 @@ func (q *Queue) publishDead(batch []dead) (touched []Target) {
 	q.mu.Unlock()
 	tx.End()
 	return touched
+}
+
+// forgetDead drops the dead letters that no queue has taken yet and returns how many.
+func (q *Queue) forgetDead(tx *store.Tx) int {
+	n := len(q.outbox) + len(q.held)
+	for _, list := range [][]dead{q.outbox, q.held} {
+		for _, d := range list {
+			q.remove(tx, d.entry)
+		}
+	}
+	q.outbox, q.held = nil, nil
+	q.retry.Stop()
+	return n
 }
 
 func (q *Queue) hold(d dead) {

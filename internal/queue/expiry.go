@@ -77,21 +77,38 @@ func (q *Queue) soonest() *Entry {
 // Declared says that the queue has been declared again, also passively. That is a use
 // of a classic queue, not of a quorum queue: RabbitMQ does not renew the latter's lease.
 func (q *Queue) Declared() {
-	if q.settings.Type == Classic {
+	if q.Settings().Type == Classic {
 		q.Touch()
 	}
 }
 
 // Touch says that the queue is in use: its Expires runs from now.
 func (q *Queue) Touch() {
-	if q.idle == nil {
-		return
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.deleted || len(q.consumers) > 0 {
+	q.used = q.clock.Now()
+	q.armIdle()
+}
+
+// armIdle sets the timer of an unused queue that is to expire.
+func (q *Queue) armIdle() {
+	switch {
+	case !q.deleted && len(q.consumers) == 0 && q.settings.Expires != Unlimited:
+		if q.idle == nil {
+			q.idle = q.clock.AfterFunc(q.idleDue)
+		}
+		q.idle.Reset(q.used.Add(q.settings.Expires))
+	case q.idle != nil:
 		q.idle.Stop()
-		return
 	}
-	q.idle.Reset(q.clock.Now().Add(q.settings.Expires))
+}
+
+// idleDue is what the timer calls when the queue may have been unused for long enough.
+func (q *Queue) idleDue() {
+	q.mu.Lock()
+	due := len(q.consumers) == 0 && q.settings.Expires != Unlimited && !q.clock.Now().Before(q.used.Add(q.settings.Expires))
+	q.mu.Unlock()
+	if due {
+		q.host.Expired(q)
+	}
 }

@@ -69,7 +69,8 @@ type Queue struct {
 
 	expiry   clock.Timer // of the messages
 	expiryAt int64       // what it is set to, 0 if it is not
-	idle     clock.Timer // of the queue, nil without Expires
+	idle     clock.Timer // of the queue, nil until it has an Expires
+	used     time.Time   // when the queue was last in use
 }
 
 // New makes a queue of what the store holds for its number: nothing, or what was
@@ -87,9 +88,6 @@ func New(o Options) *Queue {
 	}
 	q.expiry = q.clock.AfterFunc(q.expiryDue)
 	q.retry = q.clock.AfterFunc(q.retryHeld)
-	if o.Settings.Expires != Unlimited {
-		q.idle = q.clock.AfterFunc(func() { q.host.Expired(q) })
-	}
 	return q
 }
 
@@ -116,10 +114,17 @@ func (q *Queue) Name() string { return q.name }
 func (q *Queue) ID() store.QueueID { return q.id }
 
 // Levels is how many numbers of the store it has, from ID on.
-func (q *Queue) Levels() store.QueueID { return q.settings.Levels() }
+func (q *Queue) Levels() store.QueueID {
+	s := q.Settings()
+	return s.Levels()
+}
 
-// Settings are those it was made with.
-func (q *Queue) Settings() Settings { return q.settings }
+// Settings are those in effect.
+func (q *Queue) Settings() Settings {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.settings
+}
 
 // Counts are the numbers that queue.declare-ok and the like tell.
 type Counts struct {

@@ -25,6 +25,11 @@ const (
 	RejectPublishDLX Overflow = "reject-publish-dlx"
 )
 
+// DefaultConsumerTimeout is how long a message of a quorum queue may be out
+// unacknowledged, unless the queue or the consumer says otherwise.
+// Source: https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout.
+const DefaultConsumerTimeout = 30 * time.Minute
+
 // Unlimited is a limit that is not set.
 const Unlimited = -1
 
@@ -32,7 +37,7 @@ const Unlimited = -1
 // dead-letters it, unless the queue says otherwise. Source: RabbitMQ 4.0.
 const DefaultDeliveryLimit = 20
 
-// Settings are the arguments of a queue in effect.
+// Settings are what its arguments and policies make of a queue.
 type Settings struct {
 	Type Type
 	// Durable queues outlive a restart, and so do their persistent messages.
@@ -57,6 +62,11 @@ type Settings struct {
 	SingleActiveConsumer bool
 	// DeliveryLimit is how many failed deliveries a quorum queue allows, or Unlimited.
 	DeliveryLimit int64
+	// ConsumerTimeout is how long a message of a quorum queue may be out unacknowledged,
+	// if its consumer does not say otherwise.
+	ConsumerTimeout time.Duration
+	// Retry is when what comes back to a quorum queue is delivered again.
+	Retry Retry
 }
 
 // Defaults are the settings of a queue declared without arguments.
@@ -68,6 +78,7 @@ func Defaults(t Type, durable bool) Settings {
 	}
 	if t == Quorum {
 		s.DeliveryLimit = DefaultDeliveryLimit
+		s.ConsumerTimeout = DefaultConsumerTimeout
 		s.MaxPriority, s.DefaultPriority = 31, 4 // https://www.rabbitmq.com/docs/quorum-queues#priorities, 4.3
 	}
 	return s

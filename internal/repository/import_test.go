@@ -40,7 +40,7 @@ var direction = []struct {
 	},
 	{
 		packages: "internal/vhost",
-		ours:     "internal/clock internal/delayed internal/message internal/queue internal/route internal/store internal/wire internal/xdeath",
+		ours:     "internal/clock internal/delayed internal/message internal/policy internal/queue internal/route internal/store internal/wire internal/xdeath",
 		because:  "a virtual host knows nothing of connections",
 	},
 	{

@@ -3,9 +3,11 @@ package vhost
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
@@ -32,8 +34,13 @@ var (
 // are accepted and mean nothing.
 // Source: https://www.rabbitmq.com/docs/queues#optional-arguments.
 var queueArguments = []queueArgument{
-	{"x-consumer-timeout", quorum, func(_ *queue.Settings, v any) string {
+	{"x-consumer-disconnected-timeout", quorum, func(_ *queue.Settings, v any) string {
 		_, reason := nonNegative(v)
+		return reason
+	}},
+	{"x-consumer-timeout", quorum, func(s *queue.Settings, v any) string {
+		n, reason := nonNegative(v)
+		s.ConsumerTimeout = duration(n)
 		return reason
 	}},
 	{"x-dead-letter-exchange", both, func(s *queue.Settings, v any) string {
@@ -58,9 +65,19 @@ var queueArguments = []queueArgument{
 		}
 		return ""
 	}},
-	{"x-delayed-retry-max", quorum, ignored},
-	{"x-delayed-retry-min", quorum, ignored},
-	{"x-delayed-retry-type", quorum, ignored},
+	{"x-delayed-retry-max", quorum, func(s *queue.Settings, v any) string {
+		s.Retry.Max = positiveDuration(v)
+		return ""
+	}},
+	{"x-delayed-retry-min", quorum, func(s *queue.Settings, v any) string {
+		s.Retry.Min = positiveDuration(v)
+		return ""
+	}},
+	{"x-delayed-retry-type", quorum, func(s *queue.Settings, v any) string {
+		on, _ := v.(string)
+		s.Retry.On = queue.RetryOn(on)
+		return ""
+	}},
 	{"x-delivery-limit", quorum, func(s *queue.Settings, v any) string {
 		if n, ok := integer(v); ok {
 			s.DeliveryLimit = max(n, queue.Unlimited)
@@ -77,8 +94,8 @@ var queueArguments = []queueArgument{
 	}},
 	{"x-initial-cluster-size", stream, ignored},
 	{"x-max-age", stream, ignored},
-	{"x-max-in-memory-bytes", quorum, ignored},
-	{"x-max-in-memory-length", quorum, ignored},
+	{"x-max-in-memory-bytes", quorum, memoryLimit},
+	{"x-max-in-memory-length", quorum, memoryLimit},
 	{"x-max-length", both, func(s *queue.Settings, v any) (reason string) {
 		s.MaxLength, reason = nonNegative(v)
 		return reason
@@ -140,6 +157,12 @@ var queueArguments = []queueArgument{
 // the members of a cluster, or about what is not offered.
 func ignored(*queue.Settings, any) string { return "" }
 
+// memoryLimit accepts a limit that has had no meaning since RabbitMQ 4.0.
+func memoryLimit(_ *queue.Settings, v any) string {
+	_, reason := nonNegative(v)
+	return reason
+}
+
 func positive(_ *queue.Settings, v any) string {
 	n, reason := nonNegative(v)
 	if reason == "" && n == 0 {
@@ -156,7 +179,7 @@ func (d *QueueDeclare) kind() queue.Type {
 	return queue.Classic
 }
 
-// settings reads the arguments of a queue declaration.
+// settings checks the arguments of a queue declaration and reads what they say.
 func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 	if v, has := d.Arguments.Get(queueType); has {
 		if _, ok := v.(string); !ok {
@@ -186,10 +209,6 @@ func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 	if s.DeadLetterRoutingKey != nil && s.DeadLetterExchange == nil {
 		return s, h.invalidArgument("x-dead-letter-routing-key", d.Name, "routing_key_but_no_dlx_defined")
 	}
-	if s.AtLeastOnce && (s.Overflow != queue.RejectPublish || s.DeadLetterExchange == nil) {
-		h.log.Warn("at-least-once dead-lettering needs x-overflow reject-publish and a dead-letter exchange; the queue dead-letters at most once", "queue", d.Name)
-		s.AtLeastOnce = false
-	}
 	if kind == queue.Quorum {
 		for property, wrong := range map[string]bool{"non-durable": !d.Durable, "auto-delete": d.AutoDelete, "exclusive-owner": d.Exclusive} {
 			if wrong {
@@ -198,6 +217,28 @@ func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// withPolicy is what comes of the settings that a queue was declared with and of the
+// policies in effect.
+func (h *Host) withPolicy(declared QueueDeclare, s queue.Settings, d policy.Definition) queue.Settings {
+	for _, a := range queueArguments {
+		key := strings.TrimPrefix(a.name, "x-")
+		v, has := d[key]
+		if !has || !slices.Contains(a.types, s.Type) {
+			continue
+		}
+		if argument, both := declared.Arguments.Get(a.name); both {
+			v = policy.Resolve(policy.Type(s.Type), key, v, argument)
+		}
+		a.set(&s, v) // both have been found to be valid
+	}
+	if s.AtLeastOnce && (s.Overflow != queue.RejectPublish || s.DeadLetterExchange == nil) {
+		h.log.Warn("at-least-once dead-lettering needs overflow reject-publish and a dead-letter exchange; the queue dead-letters at most once", "queue", declared.Name)
+		s.AtLeastOnce = false
+	}
+	s.Retry = s.Retry.Sane()
+	return s
 }
 
 func (h *Host) invalidArgument(name, queue, reason string) error {
@@ -219,7 +260,19 @@ func milliseconds(v any) (time.Duration, string) {
 	if reason == "" && n > message.MaxTTL.Milliseconds() {
 		reason = fmt.Sprintf("{value_too_large,%d}", n)
 	}
-	return time.Duration(n) * time.Millisecond, reason
+	return duration(n), reason
+}
+
+// duration is n milliseconds, at most what a TTL may be: policies may say more, and
+// nobody will see the difference.
+func duration(n int64) time.Duration {
+	return time.Duration(min(n, message.MaxTTL.Milliseconds())) * time.Millisecond
+}
+
+// positiveDuration is a number of milliseconds, 0 if v is no such.
+func positiveDuration(v any) time.Duration {
+	n, _ := integer(v)
+	return duration(max(n, 0))
 }
 
 func nonNegative(v any) (int64, string) {

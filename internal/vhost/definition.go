@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
@@ -78,6 +79,7 @@ func (h *Host) recover() error {
 		kind string
 		add  func(wire.Table) error
 	}{
+		{string(policy.Regular), h.recoverPolicy(policy.Regular)}, {string(policy.Operator), h.recoverPolicy(policy.Operator)},
 		{kindExchange, h.recoverExchange}, {kindQueue, h.recoverQueue}, {kindBinding, h.recoverBinding},
 	} {
 		definitions, err := h.store.Definitions(definitionKey(step.kind, h.name, ""))
@@ -94,6 +96,7 @@ func (h *Host) recover() error {
 			}
 		}
 	}
+	h.reapply() // for the exchanges that every host has
 	return nil
 }
 

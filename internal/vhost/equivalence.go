@@ -3,6 +3,7 @@ package vhost
 import (
 	"fmt"
 
+	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
@@ -108,22 +109,4 @@ func erlang(v any) string {
 	return fmt.Sprint(v)
 }
 
-func integer(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int8:
-		return int64(v), true
-	case uint8:
-		return int64(v), true
-	case int16:
-		return int64(v), true
-	case uint16:
-		return int64(v), true
-	case int32:
-		return int64(v), true
-	case uint32:
-		return int64(v), true
-	case int64:
-		return v, true
-	}
-	return 0, false
-}
+func integer(v any) (int64, bool) { return policy.Integer(v) }

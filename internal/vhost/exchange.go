@@ -6,6 +6,7 @@ import (
 
 	"github.com/dormousemq/dormouse/internal/delayed"
 	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/route"
 	"github.com/dormousemq/dormouse/internal/store"
@@ -25,7 +26,8 @@ type ExchangeDeclare struct {
 // Exchange is one exchange.
 type Exchange struct {
 	ExchangeDeclare
-	alternate string           // "" for none
+	applied   policy.Effective
+	alternate string           // by argument or policy, "" for none
 	routes    string           // its type, or that by which an x-delayed-message exchange routes
 	pending   *delayed.Pending // of an x-delayed-message exchange
 	matcher   route.Matcher[destination]
@@ -49,7 +51,6 @@ const (
 // newExchange makes an exchange, without a matcher if the type is unknown.
 func newExchange(d ExchangeDeclare) *Exchange {
 	x := &Exchange{ExchangeDeclare: d, bindings: map[*binding]struct{}{}, incoming: map[*binding]struct{}{}}
-	x.alternate, _ = stringArgument(d.Arguments, "alternate-exchange")
 	if x.routes = d.Type; d.Type == delayedMessage {
 		x.routes, _ = stringArgument(d.Arguments, delayedType)
 	}
@@ -120,6 +121,7 @@ func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
 // addExchange adds x. pending is what the store knows of its pending messages.
 func (h *Host) addExchange(x *Exchange, pending []byte) {
 	h.exchanges[x.Name] = x
+	h.applyTo(x)
 	if x.Type != delayedMessage {
 		return
 	}

@@ -190,6 +190,7 @@ func (h *Host) delete(tx *store.Tx) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.deleted = true
+	h.deletePolicies(tx)
 	for _, q := range h.queues {
 		_, _ = h.deleteQueue(tx, q, nil)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -97,7 +98,9 @@ func (h *Host) freeName() string {
 }
 
 func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueID, owner any) *Queue {
-	q := &Queue{declared: d, owner: owner, bindings: map[*binding]struct{}{}}
+	q := &Queue{declared: d, arguments: settings, owner: owner, bindings: map[*binding]struct{}{}}
+	q.applied = h.policies.For(policy.Target{Name: d.Name, Type: policy.Type(settings.Type)})
+	settings = h.withPolicy(d, settings, q.applied.Definition)
 	q.kind = queue.New(queue.Options{
 		Name: d.Name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
 	})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dormousemq/dormouse/internal/clock"
 	"github.com/dormousemq/dormouse/internal/delayed"
+	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -37,6 +38,9 @@ type Host struct {
 	deleted     bool // nothing can be declared any more
 	exchanges   map[string]*Exchange
 	queues      map[string]*Queue
+	policies    policy.Set
+
+	changing sync.Mutex // the policies; taken before mu
 
 	cycles sync.Map // those that have been logged
 }
@@ -159,9 +163,11 @@ type (
 // Queue is a queue with what the host knows of it.
 type Queue struct {
 	kind
-	declared QueueDeclare
-	owner    any                   // the connection that has it for itself, or nil
-	bindings map[*binding]struct{} // that lead to it
+	declared  QueueDeclare
+	arguments queue.Settings        // that it was declared with
+	applied   policy.Effective      // to it
+	owner     any                   // the connection that has it for itself, or nil
+	bindings  map[*binding]struct{} // that lead to it
 }
 
 // durable tells whether q outlives a restart.
