@@ -32,6 +32,7 @@ import (
 
 	"github.com/dormousemq/dormouse/internal/clock"
 	"github.com/dormousemq/dormouse/internal/disk"
+	"github.com/dormousemq/dormouse/internal/memory"
 	"github.com/dormousemq/dormouse/internal/session"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/vhost"
@@ -67,6 +68,14 @@ type Options struct {
 	// Zero is 50 MiB, negative is no limit.
 	DiskFreeLimit int64
 
+	// MemoryLimit is how much memory the whole process may use, in bytes: with more,
+	// connections that publish are blocked, as in RabbitMQ, until consumers have made
+	// room. Zero is 40 % of what the machine, or its container, has; negative is no limit.
+	MemoryLimit int64
+
+	// Sync is when what is confirmed is on disk. Zero is SyncAlways.
+	Sync SyncPolicy
+
 	// Logger is told what happens to connections, queues and the data folder. Nil
 	// discards.
 	Logger *slog.Logger
@@ -77,6 +86,23 @@ type Options struct {
 	Clock clock.Clock
 }
 
+// SyncPolicy says when a message that is confirmed, or a declaration that is answered, is
+// synced to disk.
+type SyncPolicy = store.SyncPolicy
+
+// The sync policies.
+const (
+	// SyncAlways confirms only what is synced, so that no crash loses it.
+	SyncAlways = store.SyncAlways
+	// SyncInterval confirms at once and syncs five times a second: a crash may lose what
+	// was confirmed in the last fifth of a second.
+	SyncInterval = store.SyncInterval
+	// SyncNever confirms at once and leaves syncing to the operating system: a crash of
+	// the process may lose the last few messages that were confirmed, one of the machine
+	// those of the last half minute or more.
+	SyncNever = store.SyncNever
+)
+
 const (
 	defaultUser = "guest"
 	// defaultDiskFreeLimit is RabbitMQ's default of disk_free_limit.
@@ -84,6 +110,9 @@ const (
 )
 
 func (o *Options) validate() error {
+	if o.Sync < SyncAlways || o.Sync > SyncNever {
+		return fmt.Errorf("broker: Options.Sync is %d, not one of the sync policies", o.Sync)
+	}
 	for name := range o.Users {
 		if name == "" {
 			return errors.New("broker: Options.Users has a user without a name")
@@ -106,7 +135,7 @@ type Broker struct {
 	closed    bool
 	serving   sync.WaitGroup
 	watching  sync.WaitGroup
-	stopWatch func() // nil without a disk to watch
+	stopWatch func() // ends the alarms
 	ending    sync.Once
 	closeErr  error // of the data folder
 }
@@ -130,10 +159,16 @@ func New(o Options) (*Broker, error) {
 		o.Clock = clock.Real()
 	}
 	var err error
+	failing := make(chan struct{}, 1)
 	if o.Dir == "" {
 		b.store, err = store.OpenMemory(store.Options{Logger: b.log})
 	} else {
-		b.store, err = store.Open(o.Dir, store.Options{Logger: b.log})
+		b.store, err = store.Open(o.Dir, store.Options{Logger: b.log, Sync: o.Sync, OnFailure: func(error) {
+			select {
+			case failing <- struct{}{}:
+			default:
+			}
+		}})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
@@ -144,23 +179,38 @@ func New(o Options) (*Broker, error) {
 	}
 	b.session = session.NewServer(session.Options{Host: b.hosts.Host, Users: b.users, Logger: b.log})
 	b.hosts.Start()
+	ctx, stop := context.WithCancel(context.Background())
+	b.stopWatch = stop
 	if o.Dir != "" {
-		b.watchDisk(o.Dir, o.DiskFreeLimit)
+		b.watchDisk(ctx, o.Dir, o.DiskFreeLimit, failing)
 	}
+	b.watchMemory(ctx, o.MemoryLimit)
 	return b, nil
 }
 
-func (b *Broker) watchDisk(dir string, limit int64) {
+func (b *Broker) watchDisk(ctx context.Context, dir string, limit int64, failing <-chan struct{}) {
 	if limit == 0 {
 		limit = defaultDiskFreeLimit
 	}
 	alarm := &disk.Alarm{
-		Dir: dir, Limit: uint64(max(limit, 0)), Failure: b.store.Err, Logger: b.log,
-		Raise: func() { b.session.Block("low on disk") }, Clear: b.session.Unblock,
+		Dir: dir, Limit: uint64(max(limit, 0)), Failure: b.store.Err, Now: failing, Logger: b.log,
+		Raise: func() { b.session.Block("disk") }, Clear: func() { b.session.Unblock("disk") },
 	}
 	alarm.Check()
-	ctx, stop := context.WithCancel(context.Background())
-	b.stopWatch = stop
+	b.watching.Go(func() { alarm.Run(ctx) })
+}
+
+func (b *Broker) watchMemory(ctx context.Context, limit int64) {
+	if limit < 0 {
+		return
+	}
+	available, known := memory.Available()
+	alarm := &memory.Alarm{
+		Limit: memory.Limit{Bytes: uint64(limit)}.Of(available, known), Logger: b.log,
+		Used:  func() uint64 { return memory.Used() + b.store.Memory() },
+		Raise: func() { b.session.Block("memory") }, Clear: func() { b.session.Unblock("memory") },
+	}
+	alarm.Check()
 	b.watching.Go(func() { alarm.Run(ctx) })
 }
 
@@ -303,10 +353,8 @@ func (b *Broker) end(sessions func() error) error {
 		b.mu.Unlock()
 		b.serving.Wait()
 		err = sessions()
-		if b.stopWatch != nil {
-			b.stopWatch()
-			b.watching.Wait()
-		}
+		b.stopWatch()
+		b.watching.Wait()
 		b.closeErr = b.store.Close() // first, so that what still moves is kept as it was
 		b.hosts.Close()
 	})

@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dormousemq/dormouse/broker"
+	"github.com/dormousemq/dormouse/internal/memory"
 )
 
 const defaultListen = "127.0.0.1:5672"
@@ -48,6 +51,8 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 	flags.StringVar(&o.data, "data", "", "the folder for messages and definitions, made when missing")
 	flags.StringVar(&o.users, "users", "", "a file with a line NAME:PASSWORD for each user, instead of guest")
 	flags.BoolVar(&o.memory, "memory", false, "keep everything in memory only")
+	flags.StringVar(&o.sync, "sync", "always", "when a confirmed message is on disk: always; interval (synced five times a second: a crash loses what was confirmed since); never (left to the system: a loss of power may lose half a minute or more)")
+	flags.StringVar(&o.memoryLimit, "memory-limit", "40%", "with more memory in use publishers are blocked: a share of the memory there is, a size such as 2GiB, or none")
 	flags.DurationVar(&o.grace, "grace", 10*time.Second, "how long an orderly end may take")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -58,6 +63,7 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 type serveOptions struct {
 	listen, data, users string
 	memory              bool
+	sync, memoryLimit   string
 	grace               time.Duration
 	logLevel, logFormat string
 	json                bool
@@ -69,6 +75,14 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 		return err
 	}
 	dir, err := o.folder(env)
+	if err != nil {
+		return err
+	}
+	policy, err := syncPolicy(o.sync)
+	if err != nil {
+		return err
+	}
+	memoryLimit, err := limitMemory(o.memoryLimit, env.Getenv)
 	if err != nil {
 		return err
 	}
@@ -84,7 +98,7 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 		logger.Warn("listening beyond this machine: traffic is not encrypted, and guest may log in from this machine only",
 			"address", listener.Addr().String())
 	}
-	b, err := broker.New(broker.Options{Dir: dir, Users: users, Logger: logger})
+	b, err := broker.New(broker.Options{Dir: dir, Users: users, Sync: policy, MemoryLimit: memoryLimit, Logger: logger})
 	if err != nil {
 		return errors.Join(explainFolder(err, dir), listener.Close())
 	}
@@ -108,6 +122,35 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 		return nil
 	}
 	return err
+}
+
+func syncPolicy(name string) (broker.SyncPolicy, error) {
+	switch name {
+	case "always":
+		return broker.SyncAlways, nil
+	case "interval":
+		return broker.SyncInterval, nil
+	case "never":
+		return broker.SyncNever, nil
+	}
+	return 0, usagef("--sync %q is not always, interval or never", name)
+}
+
+// limitMemory returns the limit in bytes, -1 for none, and has Go collect garbage in time
+// to keep it, unless GOMEMLIMIT says otherwise.
+func limitMemory(text string, getenv func(string) string) (int64, error) {
+	limit, err := memory.ParseLimit(text)
+	if err != nil {
+		return 0, usagef("--memory-limit %w", err)
+	}
+	bytes := limit.Of(memory.Available())
+	if bytes > math.MaxInt64 {
+		return -1, nil
+	}
+	if getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(bytes))
+	}
+	return int64(bytes), nil
 }
 
 // folder is where messages are kept; empty means in memory.

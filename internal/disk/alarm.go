@@ -21,6 +21,8 @@ type Alarm struct {
 	// Raise and Clear are called in turn, Raise first.
 	Raise, Clear func()
 	Logger       *slog.Logger
+	// Now, if not nil, has the alarm look at once when something is sent.
+	Now <-chan struct{}
 
 	raised bool
 }
@@ -32,6 +34,8 @@ func (a *Alarm) Run(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
+			a.Check()
+		case <-a.Now:
 			a.Check()
 		case <-ctx.Done():
 			return

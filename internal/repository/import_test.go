@@ -50,7 +50,7 @@ var direction = []struct {
 	},
 	{
 		packages: "broker",
-		ours:     "internal/clock internal/disk internal/session internal/store internal/vhost",
+		ours:     "internal/clock internal/disk internal/memory internal/session internal/store internal/vhost",
 		because:  "the broker only puts its parts together",
 	},
 	{

@@ -39,12 +39,14 @@ type conn struct {
 	settling []unacked      // reused, as is the next
 	entries  []*queue.Entry //
 
+	publishing  atomic.Bool            // the reader is in the middle of a publish
 	interrupted atomic.Pointer[string] // reason to close, from outside
 	stopping    chan struct{}          // closed when interrupted is set
 	wake        chan struct{}          // to the writer, when it is idle
 	written     chan struct{}          // closed when the writer has ended
 
 	mu      sync.Mutex
+	blocked bool      // the client has been told so
 	closing bool      // nothing but the answer to the last method is awaited
 	room    sync.Cond // out was taken by the writer, or the connection was cut
 	out     output

@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,7 +107,7 @@ func TestAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T, e *env) {
 		p, consumer := e.open(), e.open()
 		p.declare("q", nil)
-		e.server.Block("low on disk")
+		e.server.Block("disk")
 		p.silence()
 		p.publish(to("q"), wire.Properties{}, "x")
 		p.expect("0 connection.blocked {Reason:low on disk}")
@@ -113,19 +115,61 @@ func TestAlarm(t *testing.T) {
 		synctest.Wait()
 		consumer.send(1, &wire.BasicGet{Queue: "nope"}) // others are not concerned
 		consumer.skip(1)
-		e.server.Unblock()
+		e.server.Unblock("disk")
 		p.expect("0 connection.unblocked {}")
 		synctest.Wait()
 		if got := p.count("q"); got != "1 queue.declare-ok {Queue:q MessageCount:2 ConsumerCount:0}" {
 			t.Error(got)
 		}
-		e.server.Block("low on memory")
+		e.server.Block("memory")
 		p.publish(to("q"), wire.Properties{}, "z")
 		p.expect("0 connection.blocked {Reason:low on memory}")
 		go func() { _ = e.server.Shutdown(context.Background(), "bye") }()
 		p.expect(closedByServer + "320 ReplyText:CONNECTION_FORCED - bye ClassID:0 MethodID:0}")
 		consumer.conn.Close()
 		p.conn.Close()
+	})
+}
+
+func TestSeveralAlarms(t *testing.T) {
+	bubble(t, func(t *testing.T, e *env) {
+		p := e.open()
+		p.declare("q", nil)
+		e.server.Block("disk")
+		e.server.Block("memory")
+		e.server.Block("memory")
+		p.publish(to("q"), wire.Properties{}, "x")
+		p.expect("0 connection.blocked {Reason:low on memory & disk}")
+		e.server.Unblock("disk")
+		e.server.Unblock("disk")
+		p.silence()
+		e.server.Unblock("memory")
+		p.expect("0 connection.unblocked {}")
+		synctest.Wait()
+		if got := p.count("q"); got != "1 queue.declare-ok {Queue:q MessageCount:1 ConsumerCount:0}" {
+			t.Error(got)
+		}
+	})
+}
+
+// A publisher that waits in the store for room on the disk is told when the alarm comes.
+func TestAlarmInTheMiddleOfAPublish(t *testing.T) {
+	bubble(t, func(t *testing.T, e *env) {
+		p := e.open()
+		p.declare("q", nil)
+		e.server.mu.Lock()
+		conns := slices.Collect(maps.Keys(e.server.conns))
+		e.server.mu.Unlock()
+		stuck := conns[0]
+		idle := e.open()
+		stuck.publishing.Store(true)
+		e.server.Block("disk")
+		p.expect("0 connection.blocked {Reason:low on disk}")
+		idle.silence()
+		e.server.Unblock("disk")
+		p.expect("0 connection.unblocked {}")
+		idle.silence()
+		stuck.publishing.Store(false)
 	})
 }
 

@@ -20,6 +20,8 @@ func (ch *channel) publish() error {
 	if err := p.tooLarge(); err != nil {
 		return err
 	}
+	ch.conn.publishing.Store(true)
+	defer ch.conn.publishing.Store(false)
 	ch.conn.awaitAlarm()
 	m, err := ch.message(p)
 	if err != nil {

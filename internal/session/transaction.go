@@ -71,6 +71,8 @@ func (ch *channel) commit() error {
 	}
 	ch.transaction = &transaction{}
 	c := ch.conn
+	c.publishing.Store(true)
+	defer c.publishing.Store(false)
 	all := newGathering()
 	for _, o := range t.messages {
 		all.add()

@@ -20,13 +20,14 @@ type SyncPolicy int
 
 const (
 	// SyncAlways syncs each group before its waiters are told. It is the default, and the only policy under which a confirm
-	// outlives a failure of the machine.
+	// outlives every crash.
 	SyncAlways SyncPolicy = iota
 
-	// SyncInterval tells waiters after the write, and syncs five times a second.
+	// SyncInterval tells waiters before the write is on disk, and syncs five times a second. A crash of the process may lose as much
+	// as one of the machine, since Pebble buffers what is not synced.
 	SyncInterval
 
-	// SyncNever tells waiters after the write, and leaves syncing to the operating system.
+	// SyncNever is SyncInterval without the syncs: what is written reaches the operating system in blocks of 32 KiB.
 	SyncNever
 )
 
@@ -220,6 +221,17 @@ func (s *Store) Usage() (Usage, error) {
 	}
 	u.Free = disk.AvailBytes
 	return u, nil
+}
+
+// Memory is how much the engine holds in memory beside the Go heap, in bytes: what is not in tables yet, and the cache.
+func (s *Store) Memory() uint64 {
+	e, release, err := s.reader()
+	if err != nil {
+		return 0
+	}
+	defer release()
+	m := e.db.Metrics()
+	return m.MemTable.Size + m.MemTable.ZombieSize + uint64(m.BlockCache.Size)
 }
 
 // noteRoom sets full by what is pending; with mu.
