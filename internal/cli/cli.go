@@ -70,6 +70,7 @@ not let us in, 130 interrupted.`,
 		newDeclare(env),
 		newPublish(env),
 		newParked(env),
+		newBench(env),
 		newVersion(env),
 	)
 	reflowHelp(root)

@@ -124,11 +124,7 @@ func counted(buckets []demo.Bucket) (n int64) {
 	return n
 }
 
-// eighths are the blocks that fill a cell from the left by so many eighths.
-var eighths = [...]string{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}
-
 func showHistogram(s screen, buckets []demo.Bucket) {
-	const longest = 40 // cells
 	var most int64
 	for _, b := range buckets {
 		most = max(most, b.Count)
@@ -138,12 +134,7 @@ func showHistogram(s screen, buckets []demo.Bucket) {
 		if b.UpTo == 0 {
 			label = "later"
 		}
-		length := int(b.Count * longest * 8 / max(most, 1))
-		if b.Count > 0 {
-			length = max(length, 1)
-		}
-		bar := strings.Repeat("█", length/8) + eighths[length%8]
-		s.printf("  %10s  %s %d\n", label, s.paint(text.Colors{text.FgCyan}, bar), b.Count)
+		s.printf("  %10s  %s %d\n", label, s.paint(text.Colors{text.FgCyan}, bar(b.Count, most)), b.Count)
 	}
 }
 

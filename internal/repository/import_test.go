@@ -60,6 +60,12 @@ var direction = []struct {
 		because:  "who uses the client must not link a broker or a database",
 	},
 	{
+		packages: "internal/bench",
+		ours:     ". internal/ladder internal/wire",
+		others:   "github.com/rabbitmq/amqp091-go github.com/HdrHistogram/hdrhistogram-go",
+		because:  "a measurement knows a broker by AMQP only, so that all brokers are measured alike",
+	},
+	{
 		packages: "cmd/dormouse",
 		ours:     "internal/cli",
 		because:  "main turns signals and errors into exit codes and does nothing else, so that everything can be tested",
