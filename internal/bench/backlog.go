@@ -59,7 +59,8 @@ func (w Backlog) Run(ctx context.Context, t Target) (r Result, err error) {
 			return r, err
 		}
 	}
-	return r, w.count(ctx, t, s, way, &r)
+	err = w.count(ctx, t, s, way, &r)
+	return r, err
 }
 
 // tenths is in how many parts the publish rate is told.

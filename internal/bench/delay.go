@@ -62,7 +62,8 @@ func (w Delay) Run(ctx context.Context, t Target) (r Result, err error) {
 		return r, err
 	}
 	r = Result{Workload: "delay", Case: w.Name(), Broker: s.c.product}
-	return r, w.measure(ctx, t, way, &r)
+	err = w.measure(ctx, t, way, &r)
+	return r, err
 }
 
 func (w Delay) measure(ctx context.Context, t Target, way route, r *Result) error {

@@ -44,11 +44,11 @@ func (l *load) publisher(o PublisherOptions) (Publisher, error) {
 }
 
 // closeAtEnd closes a connection when the load ends, or fails: whoever waits for it goes on then.
-func (l *load) closeAtEnd(close func()) {
+func (l *load) closeAtEnd(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closers = append(l.closers, close)
-	context.AfterFunc(l.ctx, close)
+	l.closers = append(l.closers, f)
+	context.AfterFunc(l.ctx, f)
 }
 
 // consume starts n consumers.

@@ -47,7 +47,8 @@ func (w Reject) Run(ctx context.Context, t Target) (r Result, err error) {
 	if err := w.reject(ctx, t, s, work, dead, &r); err != nil {
 		return r, err
 	}
-	return r, drain(ctx, t, dead, &r)
+	err = drain(ctx, t, dead, &r)
+	return r, err
 }
 
 // depthEvery is how often the depth of the dead-letter queue is asked for.

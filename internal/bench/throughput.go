@@ -59,7 +59,8 @@ func (w Throughput) Run(ctx context.Context, t Target) (r Result, err error) {
 		queues = append(queues, q)
 	}
 	r = Result{Workload: "throughput", Case: w.Name(), Broker: s.c.product}
-	return r, w.measure(ctx, t, queues, &r)
+	err = w.measure(ctx, t, queues, &r)
+	return r, err
 }
 
 // measure runs the load on queues that are there.

@@ -115,11 +115,13 @@ func (f benchFlags) run(ctx context.Context, env Environment, workloads []worklo
 		return usagef("--vs-pid goes with --vs")
 	}
 	contenders, err := f.contenders(ctx, env, restarts)
-	for _, c := range contenders {
-		if c.own != nil {
-			defer func() { err = errors.Join(err, c.own.remove()) }()
+	defer func() {
+		for _, c := range contenders {
+			if c.own != nil {
+				err = errors.Join(err, c.own.remove())
+			}
 		}
-	}
+	}()
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ var direction = []struct {
 	},
 	{
 		packages: "internal/bench",
-		ours:     ". internal/ladder internal/wire",
+		ours:     module + " internal/ladder internal/wire",
 		others:   "github.com/rabbitmq/amqp091-go github.com/HdrHistogram/hdrhistogram-go",
 		because:  "a measurement knows a broker by AMQP only, so that all brokers are measured alike",
 	},
