@@ -55,6 +55,8 @@ type Queue struct {
 	window   int
 	returned returns
 	unacked  int
+	lent     int64 // length of the bodies of the unacknowledged messages
+	served   Served
 	full     bool // a quorum queue that refuses messages until it is emptier
 
 	consumers []*Consumer // in order of subscription
@@ -253,12 +255,14 @@ func (q *Queue) delivery(e *Entry, remaining int) Delivery {
 
 // handOut records that e has been delivered to c, nil for a get with acknowledgement.
 func (q *Queue) handOut(tx *store.Tx, e *Entry, c *Consumer) {
+	q.served.count(e, c)
 	if c != nil && c.NoAck {
 		q.remove(tx, e)
 		return
 	}
 	e.consumer = c
 	q.unacked++
+	q.lent += e.bodySize()
 	if c != nil {
 		c.unacked++
 	}
@@ -331,10 +335,13 @@ func (q *Queue) Get(noAck bool) (Delivery, bool) {
 		q.pop(e)
 		d = q.delivery(e, q.ready())
 		if noAck {
+			q.served.countGet(e)
 			q.remove(tx, e)
 		} else {
 			q.handOut(tx, e, nil)
 		}
+	} else {
+		q.served.GetEmpty++
 	}
 	q.expire(tx, now)
 	q.mu.Unlock()
@@ -360,6 +367,7 @@ func (q *Queue) remove(tx *store.Tx, e *Entry) {
 // release takes e from the unacknowledged ones.
 func (q *Queue) release(e *Entry) {
 	q.unacked--
+	q.lent -= e.bodySize()
 	if c := e.consumer; c != nil {
 		c.unacked--
 		q.resume(c)
@@ -369,6 +377,7 @@ func (q *Queue) release(e *Entry) {
 // Ack ends entries that have been delivered, each once.
 func (q *Queue) Ack(entries ...*Entry) {
 	q.change(func(tx *store.Tx, _ time.Time) {
+		q.served.Ack += uint64(len(entries))
 		for _, e := range entries {
 			q.release(e)
 			q.remove(tx, e)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -21,25 +22,29 @@ type channel struct {
 	conn   *conn
 	number uint16
 
-	// The reader's.
+	// The reader's. What others look at it changes with conn.mu held.
 	state       state
 	content     content
 	lastQueue   string // that was declared, stands for ""
 	prefetch    int    // of consumers to come
 	confirming  bool   // confirm.select
 	published   uint64 // messages, while confirming
+	publishes   atomic.Uint64
 	transaction *transaction
 	reply       *replyConsumer
 
 	// Guarded by conn.mu.
-	closed    bool // takes no deliveries
-	nextTag   uint64
-	unacked   ledger
-	consumers map[string]*consumer
-	limit     int         // most messages that all consumers together have, 0 for no limit
-	held      []*consumer // by that limit
-	confirms  confirms
-	dirty     bool // is in conn.dirty
+	transactional bool
+	closed        bool // takes no deliveries
+	nextTag       uint64
+	unacked       ledger
+	consumers     map[string]*consumer
+	limit         int         // most messages that all consumers together have, 0 for no limit
+	held          []*consumer // by that limit
+	confirms      confirms
+	dirty         bool   // is in conn.dirty
+	counts        Counts // but for Publish
+	unconfirmed   uint64 // publishes before confirm.select
 }
 
 func newChannel(c *conn, number uint16) *channel {
@@ -106,9 +111,16 @@ func (ch *channel) methodWhileClosing(id wire.MethodID) error {
 	case wire.IDChannelClose:
 		ch.send(&wire.ChannelCloseOk{})
 	case wire.IDChannelCloseOk:
-		delete(ch.conn.channels, ch.number)
+		ch.forget()
 	}
 	return nil
+}
+
+// forget takes the channel from its connection.
+func (ch *channel) forget() {
+	ch.conn.mu.Lock()
+	defer ch.conn.mu.Unlock()
+	delete(ch.conn.channels, ch.number)
 }
 
 // dispatch handles a method on an open channel: first what comes with every
@@ -154,7 +166,7 @@ func (ch *channel) handle(m wire.Method) error {
 		return wire.Errorf(wire.ChannelError, "second 'channel.open' seen")
 	case *wire.ChannelClose:
 		ch.release()
-		delete(ch.conn.channels, ch.number)
+		ch.forget()
 		ch.send(&wire.ChannelCloseOk{})
 	case *wire.ChannelFlow:
 		if !m.Active {
@@ -222,6 +234,8 @@ func (ch *channel) release() {
 		return
 	}
 	ch.closed = true
+	c.past.Add(ch.countsNow())
+	c.server.churn.channelsClosed.Add(1)
 	ch.flushConfirms()
 	unsettled := ch.unacked.takeAll(nil)
 	consumers := ch.consumers

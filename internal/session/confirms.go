@@ -50,6 +50,9 @@ func (c *confirms) resolve(seq uint64, ack bool) {
 	}
 }
 
+// resolved is how many messages have had their outcome.
+func (c *confirms) resolved() uint64 { return c.low - 1 + uint64(len(c.ahead)) }
+
 // flush emits the acks that have been gathered.
 func (c *confirms) flush() {
 	if c.fresh > 0 {

@@ -29,8 +29,10 @@ type conn struct {
 	frameMax     uint32
 	heartbeat    time.Duration // 0 for none
 	capabilities wire.Table    // the client's
+	properties   wire.Table    // the client's, of which these are a part
+	mechanism    string        // by which the user has logged in
 
-	// The reader's.
+	// The reader's. What others look at it changes with mu held.
 	frames   *wire.Reader
 	channels map[uint16]*channel
 	names    names
@@ -55,6 +57,10 @@ type conn struct {
 	dead    bool // nothing can be written any more
 	dirty   []*channel
 	stalled []*consumer
+	opened  time.Time // zero before connection.open-ok
+	past    Counts    // of channels that are closed
+
+	received, sent traffic
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -89,6 +95,10 @@ func (c *conn) serve() {
 	deadline.Stop()
 	if err == nil {
 		c.log.Info("connection opened", "user", c.user, "vhost", c.host.Name())
+		c.mu.Lock()
+		c.opened = time.Now()
+		c.mu.Unlock()
+		c.server.churn.connectionsCreated.Add(1)
 		err = c.run()
 	}
 	c.closeChannels()
@@ -139,7 +149,10 @@ func (c *conn) frame(f wire.Frame) error {
 			return wire.Errorf(wire.NotAllowed, "number of channels opened (%d) has reached the negotiated channel_max (%d)", len(c.channels), c.channelMax)
 		}
 		ch = newChannel(c, f.Channel)
+		c.mu.Lock()
 		c.channels[f.Channel] = ch
+		c.mu.Unlock()
+		c.server.churn.channelsCreated.Add(1)
 	}
 	return ch.frame(f)
 }
@@ -196,6 +209,7 @@ func (r reader) Read(p []byte) (int, error) {
 		return 0, forced(*reason)
 	}
 	n, err := c.net.Read(p)
+	c.received.add(n)
 	if reason := c.interrupted.Load(); reason != nil && err != nil {
 		err = forced(*reason)
 	}
@@ -235,7 +249,9 @@ func (c *conn) closeChannels() {
 	for _, ch := range c.channels {
 		ch.release()
 	}
+	c.mu.Lock()
 	clear(c.channels)
+	c.mu.Unlock()
 }
 
 // can tells whether the client has said that it can do something.

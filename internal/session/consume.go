@@ -11,7 +11,8 @@ import (
 // consumer is a subscription of a channel. It is the queue's Sink.
 type consumer struct {
 	queue.Consumer
-	channel *channel
+	channel   *channel
+	arguments wire.Table
 
 	// Guarded by conn.mu.
 	announced bool         // consume-ok was sent, or nobody waits for it
@@ -35,7 +36,7 @@ func (ch *channel) consume(m *wire.BasicConsume) error {
 	if err != nil {
 		return err
 	}
-	k := &consumer{channel: ch, announced: m.NoWait}
+	k := &consumer{channel: ch, arguments: m.Arguments, announced: m.NoWait}
 	k.Consumer = queue.Consumer{
 		Sink: k, Tag: m.ConsumerTag, NoAck: m.NoAck, Exclusive: m.Exclusive, Prefetch: ch.prefetch, Priority: priority,
 	}
@@ -135,6 +136,7 @@ func (k *consumer) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 		return false
 	}
 	k.announce()
+	ch.counts.delivered(k.NoAck, d.Redelivered)
 	m := wire.BasicDeliver{
 		ConsumerTag: k.Tag, DeliveryTag: ch.tag(d, k.NoAck, false), Redelivered: d.Redelivered,
 		Exchange: d.Message.Exchange, RoutingKey: d.Message.Keys[0],
@@ -244,7 +246,9 @@ func (ch *channel) qos(m *wire.BasicQos) error {
 		ch.conn.mu.Unlock()
 		ch.resumeHeld()
 	} else {
+		ch.conn.mu.Lock()
 		ch.prefetch = int(m.PrefetchCount)
+		ch.conn.mu.Unlock()
 	}
 	ch.send(&wire.BasicQosOk{})
 	return nil
@@ -262,12 +266,16 @@ func (ch *channel) get(m *wire.BasicGet) error {
 		return err
 	}
 	if !found {
+		c.mu.Lock()
+		ch.counts.GetEmpty++
+		c.mu.Unlock()
 		ch.send(&wire.BasicGetEmpty{})
 		return nil
 	}
 	properties := d.Message.Delivered(d.Counts)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ch.counts.got(m.NoAck, d.Redelivered)
 	c.out.method(ch.number, &wire.BasicGetOk{
 		DeliveryTag: ch.tag(d, m.NoAck, true), Redelivered: d.Redelivered,
 		Exchange: d.Message.Exchange, RoutingKey: d.Message.Keys[0], MessageCount: uint32(d.Remaining),

@@ -52,6 +52,7 @@ func (c *conn) handshake() error {
 	if err != nil {
 		return c.refuse("starting", err)
 	}
+	c.properties, c.mechanism = startOk.ClientProperties, startOk.Mechanism
 	if v, ok := startOk.ClientProperties.Get("capabilities"); ok {
 		c.capabilities, _ = v.(wire.Table)
 	}

@@ -30,6 +30,7 @@ func (ch *channel) publish() error {
 		}
 		return err
 	}
+	ch.publishes.Add(1)
 	if ch.transaction != nil {
 		return ch.transaction.publish(ch.conn.host, m, p.mandatory)
 	}
@@ -45,8 +46,8 @@ func (ch *channel) publish() error {
 	c := ch.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if outcome == vhost.Unroutable && p.mandatory {
-		ch.giveBack(m)
+	if outcome == vhost.Unroutable {
+		ch.unroutable(m, p.mandatory)
 	}
 	if ch.confirming {
 		ch.resolve(ch.published, outcome != vhost.Refused)
@@ -99,9 +100,14 @@ func (ch *channel) route(m *message.Message, w store.Waiter, tag uint64) (vhost.
 	return ch.conn.host.Publish(m, w, tag)
 }
 
-// giveBack sends basic.return. With conn.mu held.
-func (ch *channel) giveBack(m *message.Message) {
+// unroutable gives m back if it is mandatory. With conn.mu held.
+func (ch *channel) unroutable(m *message.Message, mandatory bool) {
 	c := ch.conn
+	if !mandatory {
+		ch.counts.DropUnroutable++
+		return
+	}
+	ch.counts.ReturnUnroutable++
 	c.out.method(ch.number, &wire.BasicReturn{ReplyCode: wire.NoRoute, ReplyText: "NO_ROUTE", Exchange: m.Exchange, RoutingKey: m.Keys[0]})
 	c.out.content(ch.number, c.frameMax, m.Properties, m)
 }
@@ -120,6 +126,7 @@ func (ch *channel) resolve(tag uint64, ack bool) {
 	if ch.closed {
 		return
 	}
+	ch.counts.Confirm++
 	ch.confirms.resolve(tag, ack)
 	if !ch.dirty {
 		ch.dirty = true
@@ -154,7 +161,11 @@ func (ch *channel) selectConfirm(m *wire.ConfirmSelect) error {
 	if ch.transaction != nil {
 		return wire.Errorf(wire.PreconditionFailed, "cannot switch from tx to confirm mode")
 	}
-	ch.confirming = true
+	ch.conn.mu.Lock()
+	if !ch.confirming {
+		ch.confirming, ch.unconfirmed = true, ch.publishes.Load()
+	}
+	ch.conn.mu.Unlock()
 	if !m.NoWait {
 		ch.send(&wire.ConfirmSelectOk{})
 	}

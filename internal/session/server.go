@@ -34,7 +34,9 @@ type Server struct {
 	mu     sync.Mutex
 	conns  map[*conn]struct{}
 	closed bool
+	past   map[string]Totals // of connections that have ended, by virtual host
 	served sync.WaitGroup
+	churn  churn
 }
 
 // ErrClosed is returned by Serve after Shutdown or Close.
@@ -45,7 +47,7 @@ func NewServer(o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{options: o, log: o.Logger, conns: map[*conn]struct{}{}}
+	return &Server{options: o, log: o.Logger, conns: map[*conn]struct{}{}, past: map[string]Totals{}}
 }
 
 // Serve serves one connection until it ends, and closes it. All that the peer does
@@ -65,7 +67,11 @@ func (s *Server) Serve(nc net.Conn) error {
 	c.serve()
 	s.mu.Lock()
 	delete(s.conns, c)
+	c.addTo(s.past)
 	s.mu.Unlock()
+	if !c.opened.IsZero() {
+		s.churn.connectionsClosed.Add(1)
+	}
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (ch *channel) ack(tag uint64, multiple bool) error {
 		c.acksOf = ch
 	}
 	var err error
-	c.acks, err = ch.take(c.acks, tag, multiple)
+	c.acks, err = ch.take(c.acks, tag, multiple, acked)
 	return err
 }
 
@@ -65,7 +65,7 @@ func (c *conn) settleAcks() {
 // settle applies a verdict to the message with that tag, or to all up to it.
 func (ch *channel) settle(tag uint64, multiple bool, v verdict) error {
 	c := ch.conn
-	list, err := ch.take(c.settling[:0], tag, multiple)
+	list, err := ch.take(c.settling[:0], tag, multiple, v)
 	if err != nil {
 		return err
 	}
@@ -83,15 +83,20 @@ func (ch *channel) settle(tag uint64, multiple bool, v verdict) error {
 // take appends to list the unacknowledged messages that a tag means: the one with that
 // tag, or with multiple all up to it. The tag 0 means all there are, but only with
 // multiple.
-func (ch *channel) take(list []unacked, tag uint64, multiple bool) ([]unacked, error) {
+func (ch *channel) take(list []unacked, tag uint64, multiple bool, v verdict) ([]unacked, error) {
 	ch.conn.mu.Lock()
 	defer ch.conn.mu.Unlock()
+	before := len(list)
 	if tag == 0 && multiple {
-		return ch.unacked.takeAll(list), nil
+		list = ch.unacked.takeAll(list)
+	} else {
+		var known bool
+		if list, known = ch.unacked.take(list, tag, multiple); !known {
+			return list, wire.Errorf(wire.PreconditionFailed, "unknown delivery tag %d", tag)
+		}
 	}
-	list, known := ch.unacked.take(list, tag, multiple)
-	if !known {
-		return list, wire.Errorf(wire.PreconditionFailed, "unknown delivery tag %d", tag)
+	if v == acked {
+		ch.counts.Ack += uint64(len(list) - before)
 	}
 	return list, nil
 }

@@ -54,6 +54,9 @@ func (ch *channel) selectTx() error {
 	}
 	if ch.transaction == nil {
 		ch.transaction = &transaction{}
+		ch.conn.mu.Lock()
+		ch.transactional = true
+		ch.conn.mu.Unlock()
 	}
 	ch.send(&wire.TxSelectOk{})
 	return nil
@@ -83,9 +86,9 @@ func (ch *channel) commit() error {
 		case outcome == vhost.Refused:
 			all.Committed(0, wire.Errorf(wire.PreconditionFailed, "partial tx completion"))
 			continue
-		case o.mandatory:
+		default:
 			c.mu.Lock()
-			ch.giveBack(o.message)
+			ch.unroutable(o.message, o.mandatory)
 			c.awaitRoom()
 			c.mu.Unlock()
 		}

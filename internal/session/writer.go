@@ -71,7 +71,10 @@ func (c *conn) nextWrite(quiet *time.Timer) bool {
 	c.stalled = nil
 	c.room.Broadcast()
 	c.mu.Unlock()
-	if err := batch.writeTo(c.net); err != nil {
+	size := batch.size
+	err := batch.writeTo(c.net)
+	c.sent.add(size)
+	if err != nil {
 		c.cut()
 		return false
 	}

@@ -3,6 +3,7 @@ package vhost
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/dormousemq/dormouse/internal/delayed"
 	"github.com/dormousemq/dormouse/internal/message"
@@ -33,6 +34,8 @@ type Exchange struct {
 	matcher   route.Matcher[destination]
 	bindings  map[*binding]struct{} // that lead from it
 	incoming  map[*binding]struct{} // that lead to it
+
+	publishedIn, publishedOut atomic.Uint64 // see PublishedIn
 }
 
 // destination is where a binding leads: a queue or an exchange.

@@ -62,11 +62,14 @@ func (h *Host) Publish(m *message.Message, w store.Waiter, tag uint64) (Outcome,
 		tx.End()
 		return Unroutable, err
 	}
+	x.publishedIn.Add(1)
+	x.publishedOut.Add(uint64(len(r.queues)))
 	outcome := Unroutable
 	if r.delay(tx, m, h.clock.Now()) {
 		outcome = Routed
 	}
 	for _, q := range r.queues {
+		q.published.Add(1)
 		switch q.Enqueue(tx, m) {
 		case queue.Rejected:
 			outcome = Refused

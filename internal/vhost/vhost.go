@@ -16,6 +16,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dormousemq/dormouse/internal/clock"
 	"github.com/dormousemq/dormouse/internal/delayed"
@@ -139,6 +140,9 @@ type kind interface {
 	Levels() store.QueueID // how many numbers of the store it has, from ID on
 	Settings() queue.Settings
 	Counts() queue.Counts
+	// Inspect tells what it looks like, and Consumers who consumes from it.
+	Inspect() queue.Info
+	Consumers() []*queue.Consumer
 	// Start sets the timers of a queue that has been made. Close ends it in memory only.
 	Start()
 	Close()
@@ -168,6 +172,8 @@ type Queue struct {
 	applied   policy.Effective      // to it
 	owner     any                   // the connection that has it for itself, or nil
 	bindings  map[*binding]struct{} // that lead to it
+
+	published atomic.Uint64 // see Published
 }
 
 // durable tells whether q outlives a restart.
