@@ -29,6 +29,12 @@ type ConsumeOptions struct {
 	// Grace is how long a handler may take to return after its context has ended. Then its slot goes to the next
 	// message, and what it returns later is ignored. Default 5 s.
 	Grace time.Duration
+	// Classify, if not nil, sees what the handler returned when that was an error, and returns what to take it for: an error wrapped
+	// by [Park], [RetryAfter], [Discard] or [Ignore], a [Snooze], the error itself, or nil for success. So the rules of which errors can
+	// be helped by waiting stand in one place.
+	Classify func(error) error
+	// Breaker pauses the consumer when everything fails. Default off.
+	Breaker Breaker
 	// Args are arguments of basic.consume, such as x-priority.
 	Args map[string]any
 }
@@ -47,7 +53,7 @@ func (o *ConsumeOptions) complete(l *ladder.Ladder) error {
 	if o.Grace == 0 {
 		o.Grace = 5 * time.Second
 	}
-	if err := o.Retry.Validate(); err != nil {
+	if err := errors.Join(o.Retry.Validate(), o.Breaker.Validate()); err != nil {
 		return err
 	}
 	if longest := retry.Policy(o.Retry).Longest(); longest > l.Max() {
@@ -81,6 +87,7 @@ type Consumer struct {
 	args    amqp.Table
 	slots   chan struct{} // one for each running handler
 	excuses excuses
+	fuse    *fuse
 	active  sync.WaitGroup // deliveries in progress
 
 	stop     chan struct{} // closed when no more messages are wanted
@@ -134,6 +141,7 @@ func (c *Client) newConsumer(ctx context.Context, queue string, h Handler, o Con
 		stop:  make(chan struct{}),
 		ended: make(chan struct{}),
 	}
+	k.fuse = newFuse(queue, o.Breaker, k.reportBreaker)
 	life := context.WithoutCancel(ctx)
 	k.handling, k.abort = context.WithCancelCause(life)
 	k.settling, k.giveUp = context.WithCancel(life)

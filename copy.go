@@ -10,6 +10,7 @@ import (
 type failure struct {
 	reason Reason
 	err    error
+	stack  []byte // of a panic
 }
 
 // copyOf is a publishing with the content of a delivery. Left out are what the broker adds (it would count it, or take it for a
@@ -57,9 +58,26 @@ func failedCopy(d *amqp.Delivery, user, queue, counter string, failed int, first
 	p.Headers[headerReason] = string(f.reason)
 	p.Headers[headerFirstTime] = first.UnixMilli()
 	delete(p.Headers, headerError)
+	delete(p.Headers, headerStack)
 	if f.err != nil {
 		p.Headers[headerError] = shorten(f.err.Error(), longestError)
 	}
+	return p
+}
+
+// parkedCopy is the copy for the parking lot.
+func parkedCopy(d *amqp.Delivery, user, queue, counter string, failed int, first time.Time, f failure) amqp.Publishing {
+	p := failedCopy(d, user, queue, counter, failed, first, f)
+	if len(f.stack) > 0 {
+		p.Headers[headerStack] = shorten(string(f.stack), longestStack)
+	}
+	return p
+}
+
+// snoozedCopy is the copy of a message that is put off once more.
+func snoozedCopy(d *amqp.Delivery, user, queue, counter string, h history) amqp.Publishing {
+	p := unchangedCopy(d, user, queue, counter, h.Failed)
+	p.Headers[headerSnoozed] = int64(h.snoozed + 1)
 	return p
 }
 

@@ -27,6 +27,8 @@ type Delivery struct {
 	Attempt int
 	// Redelivered is the broker's flag: an earlier delivery of this copy was not settled.
 	Redelivered bool
+	// Snoozed is how often a handler has put the message off by [Snooze].
+	Snoozed int
 	// FirstTime is when the first attempt failed; zero at the first attempt.
 	FirstTime time.Time
 	// LastReason and LastError tell why the attempt before failed; empty at the first.
@@ -87,6 +89,7 @@ type history struct {
 	firstTime  time.Time
 	lastReason Reason
 	lastError  string
+	snoozed    int
 }
 
 // readHistory reads the headers of a message that queue delivered. counter is the header that counts failed attempts. Another queue's
@@ -100,6 +103,8 @@ func readHistory(d *amqp.Delivery, queue, counter string, excused int) history {
 		h.firstTime = moment(d.Headers, headerFirstTime)
 		h.lastReason = Reason(text(d.Headers, headerReason))
 		h.lastError = text(d.Headers, headerError)
+		snoozed, _ := integer(d.Headers, headerSnoozed)
+		h.snoozed = int(snoozed)
 	}
 	deaths := xdeath.Parse(d.Headers["x-death"])
 	e.Rejected = int(deaths.Count(queue, xdeath.Rejected))

@@ -78,6 +78,18 @@ func Park(err error) error { return &verdictError{result: retry.Hopeless, err: e
 // Discard wraps a handler's error: the message is acknowledged and forgotten. The attempt hook still sees it.
 func Discard(err error) error { return &verdictError{result: retry.Worthless, err: err} }
 
+// Ignore wraps a handler's error: the message is done in spite of it. Only the attempt hook sees the error.
+func Ignore(err error) error { return &verdictError{result: retry.Succeeded, err: err} }
+
+// Snooze is what a handler returns when it is too early for the message: it comes back after d, at least a millisecond, and no
+// attempt is used up. Nothing bounds how often that may be; [Delivery.Snoozed] tells how often it has been. A d beyond the
+// ladder's maximum parks the message.
+func Snooze(d time.Duration) error {
+	return &verdictError{result: retry.Snoozed, after: max(d, time.Millisecond), err: errSnoozed}
+}
+
+var errSnoozed = errors.New("snoozed")
+
 // RetryAfter wraps a handler's error: the next attempt comes after d instead of the policy's wait. It counts as an
 // attempt like any other. A d beyond the ladder's maximum parks the message.
 func RetryAfter(err error, d time.Duration) error {

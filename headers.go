@@ -27,6 +27,8 @@ const (
 const (
 	headerCount      = "retry-count"       // failed attempts so far (a signed 64-bit integer); the name is a setting
 	headerError      = "retry-error"       // the last attempt's error
+	headerStack      = "retry-stack"       // where it panicked, in the parking lot only
+	headerSnoozed    = "retry-snoozed"     // how often it was put off (a signed 64-bit integer)
 	headerReason     = "retry-reason"      // why the last attempt failed, a Reason
 	headerFirstTime  = "retry-first-time"  // when the first attempt failed, in milliseconds since the Unix epoch
 	headerQueue      = "retry-queue"       // the work queue
@@ -34,8 +36,11 @@ const (
 	headerRoutingKey = "retry-routing-key" // and its key then
 )
 
-// longestError bounds retry-error, so that it fits a frame with all other headers.
-const longestError = 1024
+// longestError and longestStack bound retry-error and retry-stack, so that they fit a frame with all other headers.
+const (
+	longestError = 1024
+	longestStack = 4096
+)
 
 // isBrokerHeader reports whether the broker keeps its own books in a header. A copy that is published with them would be dropped as
 // a dead-letter cycle by RabbitMQ up to 3.13, and miscounted.
@@ -50,7 +55,7 @@ func isBrokerHeader(name string) bool {
 // isOwnHeader reports whether Dormouse writes a header, so that it is no part of the message as it was published.
 func isOwnHeader(name string) bool {
 	switch name {
-	case headerDueTime, headerDueExchange, headerCount, headerError, headerReason, headerFirstTime, headerQueue, headerExchange, headerRoutingKey:
+	case headerDueTime, headerDueExchange, headerCount, headerError, headerStack, headerSnoozed, headerReason, headerFirstTime, headerQueue, headerExchange, headerRoutingKey:
 		return true
 	}
 	return false

@@ -1,6 +1,10 @@
 package dormouse
 
-import "time"
+import (
+	"time"
+
+	"github.com/dormousemq/dormouse/internal/retry"
+)
 
 // Hooks are functions called as things happen, meant for metrics and traces. Any may be nil. They are called from
 // Dormouse's own goroutines, concurrently, and must return soon.
@@ -13,6 +17,8 @@ type Hooks struct {
 	Retry func(RetryEvent)
 	// Parked is called when a message is safely in its parking lot.
 	Parked func(ParkedEvent)
+	// Breaker is called when a consumer pauses because everything fails, and when it goes on.
+	Breaker func(BreakerEvent)
 	// Reconnect is called when a connection was lost, at each failed try, and when it is back.
 	Reconnect func(ReconnectEvent)
 	// Blocked is called when the broker blocks publishers (it is low on memory or disk) and when it stops doing so.
@@ -38,6 +44,7 @@ type Outcome string
 const (
 	OutcomeDone        Outcome = "done"        // acknowledged
 	OutcomeRetried     Outcome = "retried"     // comes back after a delay
+	OutcomeSnoozed     Outcome = "snoozed"     // comes back after a delay, no attempt used up
 	OutcomeParked      Outcome = "parked"      // in the parking lot
 	OutcomeDiscarded   Outcome = "discarded"   // acknowledged and forgotten, though it failed
 	OutcomeRequeued    Outcome = "requeued"    // given back to the queue at shutdown, no attempt used up
@@ -45,15 +52,15 @@ const (
 )
 
 // A Reason says why an attempt failed; it is the value of the header retry-reason.
-type Reason string
+type Reason = retry.Reason
 
 // The reasons for which an attempt fails.
 const (
-	ReasonError    Reason = "error"    // the handler returned an error
-	ReasonTimeout  Reason = "timeout"  // the handler passed its deadline
-	ReasonPanic    Reason = "panic"    // the handler panicked
-	ReasonCrash    Reason = "crash"    // the process that had the message went away without settling it
-	ReasonRejected Reason = "rejected" // a consumer rejected it and the broker dead-lettered it
+	ReasonError    = retry.ForError    // the handler returned an error
+	ReasonTimeout  = retry.ForTimeout  // the handler passed its deadline
+	ReasonPanic    = retry.ForPanic    // the handler panicked
+	ReasonCrash    = retry.ForCrash    // the process that had the message went away without settling it
+	ReasonRejected = retry.ForRejected // a consumer rejected it and the broker dead-lettered it
 )
 
 // An AttemptEvent reports how one delivery ended.
@@ -63,7 +70,7 @@ type AttemptEvent struct {
 	// Attempt is 1 for the first.
 	Attempt int
 	Outcome Outcome
-	// Reason and Err say why it failed; empty and nil when it was done.
+	// Reason and Err say why it failed; empty and nil when it was done. An error that was ignored has no reason.
 	Reason Reason
 	Err    error
 	// Took is how long the handler ran.
@@ -80,6 +87,18 @@ type RetryEvent struct {
 	Attempt int
 	Reason  Reason
 	Delay   time.Duration
+}
+
+// A BreakerEvent reports that a consumer's circuit breaker has opened, lets a message through to see, or has closed.
+type BreakerEvent struct {
+	Queue string
+	State BreakerState
+	// Failures is how many attempts have failed in a row.
+	Failures int
+	// Pause is how long nothing is handled, when it has opened.
+	Pause time.Duration
+	// Err is the last attempt's error, when it has opened.
+	Err error
 }
 
 // A ParkedEvent reports that a message was parked.

@@ -22,6 +22,8 @@ type ParkedMessage struct {
 	Attempts int
 	Reason   Reason
 	Error    string
+	// Stack is where the last attempt panicked, cut after 4 KiB; empty when it did not.
+	Stack string
 	// FirstTime is when its first attempt failed; zero when that is not known.
 	FirstTime time.Time
 }
@@ -140,6 +142,7 @@ func readParked(d *amqp.Delivery, queue, counter string) *ParkedMessage {
 		Queue:     queue,
 		Reason:    Reason(text(d.Headers, headerReason)),
 		Error:     text(d.Headers, headerError),
+		Stack:     text(d.Headers, headerStack),
 		FirstTime: moment(d.Headers, headerFirstTime),
 	}
 	n, _ := integer(d.Headers, counter)
@@ -157,7 +160,7 @@ func readParked(d *amqp.Delivery, queue, counter string) *ParkedMessage {
 			continue
 		}
 		m.Attempts += int(death.Count)
-		m.Error = ""
+		m.Error, m.Stack = "", ""
 		if m.FirstTime.IsZero() {
 			m.FirstTime = death.Time
 		}
@@ -191,7 +194,7 @@ func redrivenCopy(d *amqp.Delivery, user, queue, counter string) amqp.Publishing
 	p := copyOf(d, user)
 	p.Headers[headerExchange], p.Headers[headerRoutingKey] = parkedOrigin(d, queue)
 	p.Headers[headerQueue] = queue
-	for _, name := range []string{counter, headerError, headerReason, headerFirstTime} {
+	for _, name := range []string{counter, headerError, headerStack, headerSnoozed, headerReason, headerFirstTime} {
 		delete(p.Headers, name)
 	}
 	return p

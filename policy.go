@@ -22,6 +22,8 @@ type RetryPolicy struct {
 	Max    time.Duration
 	// Jitter spreads each wait: it is lengthened by a random part of up to this fraction (0 to 1) of itself.
 	Jitter float64
+	// ParkAtOnce are the reasons after which no other attempt is made, whatever the others say; such a message is parked.
+	ParkAtOnce []Reason
 }
 
 // Exhausted is what happens to a message whose attempts are used up.

@@ -28,8 +28,8 @@ func (k *Consumer) process(s *subscription, d *amqp.Delivery, received time.Time
 		return
 	case h.Crashes > 0:
 		attempt := h.Failed + h.Crashes
-		f := failure{ReasonCrash, fmt.Errorf("delivered %d times and never settled", h.Crashes)}
-		outcome := k.conclude(s, d, h, attempt, retry.Failed, 0, f)
+		f := failure{reason: ReasonCrash, err: fmt.Errorf("delivered %d times and never settled", h.Crashes)}
+		outcome := k.conclude(s, d, h, retry.Attempt{Number: attempt, Result: retry.Failed, Reason: f.reason}, f)
 		k.report(d, AttemptEvent{Attempt: attempt, Outcome: outcome, Reason: f.reason, Err: f.err})
 		return
 	case !k.enter(s):
@@ -45,6 +45,7 @@ func (k *Consumer) process(s *subscription, d *amqp.Delivery, received time.Time
 		Queue:       k.queue,
 		Attempt:     h.Failed + 1,
 		Redelivered: d.Redelivered,
+		Snoozed:     h.snoozed,
 		FirstTime:   h.firstTime,
 		LastReason:  h.lastReason,
 		LastError:   h.lastError,
@@ -57,6 +58,7 @@ func (k *Consumer) process(s *subscription, d *amqp.Delivery, received time.Time
 	began := time.Now()
 	r := k.handle(s.handling, delivery)
 	event.Took = time.Since(began)
+	k.fuse.ended(r)
 	if _, err := k.client.ladder.Round(r.after); err != nil {
 		r.result, r.err = retry.Hopeless, errors.Join(r.err, err)
 	}
@@ -67,7 +69,8 @@ func (k *Consumer) process(s *subscription, d *amqp.Delivery, received time.Time
 	case r.interrupted:
 		event.Outcome = OutcomeInterrupted
 	default:
-		event.Outcome = k.conclude(s, d, h, delivery.Attempt, r.result, r.after, failure{r.reason, r.err})
+		attempt := retry.Attempt{Number: delivery.Attempt, Result: r.result, Reason: r.reason, Until: r.after}
+		event.Outcome = k.conclude(s, d, h, attempt, failure{r.reason, r.err, r.stack})
 	}
 	k.report(d, event)
 }
@@ -94,7 +97,8 @@ func (k *Consumer) enter(s *subscription) bool {
 	case <-s.handling.Done():
 		return false
 	}
-	if k.stopping() || s.handling.Err() != nil { // as well, and select chooses at random
+	if k.stopping() || s.handling.Err() != nil || // as well, and select chooses at random
+		!k.fuse.pass(s.handling, k.stop) {
 		<-k.slots
 		return false
 	}
@@ -107,6 +111,7 @@ type handled struct {
 	after  time.Duration
 	reason Reason
 	err    error
+	stack  []byte // of a panic
 	// interrupted says that its context ended for no fault of its own, before it had a result.
 	interrupted bool
 }
@@ -151,9 +156,13 @@ func (k *Consumer) call(ctx context.Context, d *Delivery) (r handled) {
 		} else {
 			r.err = errors.New("the handler ended its goroutine")
 		}
-		k.client.log.Error("handler panicked", "queue", k.queue, "message", d.MessageID, "error", r.err, "stack", string(debug.Stack()))
+		r.stack = debug.Stack()
+		k.client.log.Error("handler panicked", "queue", k.queue, "message", d.MessageID, "error", r.err, "stack", string(r.stack))
 	}()
 	err := k.handler(ctx, d)
+	if err != nil && k.o.Classify != nil {
+		err = k.o.Classify(err)
+	}
 	returned = true
 	r = handled{err: err}
 	if err == nil {
@@ -162,6 +171,9 @@ func (k *Consumer) call(ctx context.Context, d *Delivery) (r handled) {
 	r.result, r.reason = retry.Failed, ReasonError
 	if v, ok := errors.AsType[*verdictError](err); ok {
 		r.result, r.after = v.result, v.after
+	}
+	if r.result == retry.Snoozed || r.result == retry.Succeeded {
+		r.reason = ""
 	}
 	return r
 }
@@ -180,8 +192,8 @@ func (r handled) interpret(ctx context.Context) handled {
 }
 
 // conclude ends a delivery as the policy decides. A copy is stored before the original is acknowledged.
-func (k *Consumer) conclude(s *subscription, d *amqp.Delivery, h history, attempt int, result retry.Result, after time.Duration, f failure) Outcome {
-	decision := retry.Policy(k.o.Retry).Decide(attempt, result, after, rand.Float64)
+func (k *Consumer) conclude(s *subscription, d *amqp.Delivery, h history, a retry.Attempt, f failure) Outcome {
+	decision := retry.Policy(k.o.Retry).Decide(a, rand.Float64)
 	now := time.Now()
 	first := h.firstTime
 	if first.IsZero() {
@@ -193,25 +205,33 @@ func (k *Consumer) conclude(s *subscription, d *amqp.Delivery, h history, attemp
 		if decision.Chosen {
 			p.lanes = 0
 		}
-		p.Publishing = failedCopy(d, s.conn.user, k.queue, k.client.counter, attempt, first, f)
+		p.Publishing = failedCopy(d, s.conn.user, k.queue, k.client.counter, a.Number, first, f)
 		if !k.store(s, p) {
 			return OutcomeInterrupted
 		}
 		k.ack(s, d)
 		if k.client.hooks.Retry != nil {
-			k.client.hooks.Retry(RetryEvent{Queue: k.queue, MessageID: d.MessageId, Attempt: attempt, Reason: f.reason, Delay: decision.Wait})
+			k.client.hooks.Retry(RetryEvent{Queue: k.queue, MessageID: d.MessageId, Attempt: a.Number, Reason: f.reason, Delay: decision.Wait})
 		}
 		return OutcomeRetried
-	case retry.ActPark:
-		p := post{queue: ParkedQueue(k.queue)}
-		p.Publishing = failedCopy(d, s.conn.user, k.queue, k.client.counter, attempt, first, f)
+	case retry.ActSnooze:
+		p := post{key: ladderSafe(d, k.queue), queue: k.queue, due: now.Add(decision.Wait)}
+		p.Publishing = snoozedCopy(d, s.conn.user, k.queue, k.client.counter, h)
 		if !k.store(s, p) {
 			return OutcomeInterrupted
 		}
 		k.ack(s, d)
-		k.client.log.Warn("message parked", "queue", k.queue, "message", d.MessageId, "attempts", attempt, "reason", f.reason, "error", f.err)
+		return OutcomeSnoozed
+	case retry.ActPark:
+		p := post{queue: ParkedQueue(k.queue)}
+		p.Publishing = parkedCopy(d, s.conn.user, k.queue, k.client.counter, a.Number, first, f)
+		if !k.store(s, p) {
+			return OutcomeInterrupted
+		}
+		k.ack(s, d)
+		k.client.log.Warn("message parked", "queue", k.queue, "message", d.MessageId, "attempts", a.Number, "reason", f.reason, "error", f.err)
 		if k.client.hooks.Parked != nil {
-			k.client.hooks.Parked(ParkedEvent{Queue: k.queue, MessageID: d.MessageId, Attempts: attempt, Reason: f.reason, Err: f.err})
+			k.client.hooks.Parked(ParkedEvent{Queue: k.queue, MessageID: d.MessageId, Attempts: a.Number, Reason: f.reason, Err: f.err})
 		}
 		return OutcomeParked
 	}
@@ -295,4 +315,18 @@ func (k *Consumer) report(d *amqp.Delivery, e AttemptEvent) {
 	}
 	e.Queue, e.MessageID = k.queue, d.MessageId
 	k.client.hooks.Attempt(e)
+}
+
+func (k *Consumer) reportBreaker(e BreakerEvent) {
+	switch e.State {
+	case BreakerOpen:
+		k.client.log.Error("everything fails; nothing is handled for a while", "queue", e.Queue, "failures", e.Failures, "pause", e.Pause, "error", e.Err)
+	case BreakerProbing:
+		k.client.log.Info("the pause is over; one message is handled to see", "queue", e.Queue)
+	case BreakerClosed:
+		k.client.log.Info("messages are handled again", "queue", e.Queue)
+	}
+	if k.client.hooks.Breaker != nil {
+		k.client.hooks.Breaker(e)
+	}
 }

@@ -181,7 +181,7 @@ func TestCopyLeavesOutWhatWouldHarm(t *testing.T) {
 		},
 	}
 	first := time.UnixMilli(12345)
-	p := failedCopy(d, "bob", "q", "tries", 2, first, failure{ReasonError, errors.New("no\xff" + strings.Repeat("é", 2000))})
+	p := failedCopy(d, "bob", "q", "tries", 2, first, failure{ReasonError, errors.New("no\xff" + strings.Repeat("é", 2000)), nil})
 	text, _ := p.Headers["retry-error"].(string)
 	if !strings.HasPrefix(text, "no\uFFFD") || len(text) > longestError || strings.Contains(text[3:], "\uFFFD\uFFFD") {
 		t.Errorf("error %q (%d bytes)", text[:20], len(text))

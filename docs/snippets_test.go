@@ -95,6 +95,14 @@ func _(ctx context.Context, client *dormouse.Client) error {
 	return err
 }
 
+func _(ctx context.Context, client *dormouse.Client, handle dormouse.Handler) error {
+	_, err := client.Consume(ctx, "email", handle, dormouse.ConsumeOptions{
+		Retry:   dormouse.RetryExponential(8, time.Second, time.Hour),
+		Breaker: dormouse.Breaker{Failures: 20, Pause: 10 * time.Second, MaxPause: 5 * time.Minute},
+	})
+	return err
+}
+
 func TestGoCodeInDocumentsIsCompiled(t *testing.T) {
 	source, err := os.ReadFile("snippets_test.go")
 	if err != nil {

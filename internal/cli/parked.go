@@ -148,14 +148,24 @@ func showMessage(s screen, m *dormouse.ParkedMessage) {
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		s.printf("%-15s %v\n", "header "+printable(name), printable(fmt.Sprint(m.Headers[name])))
 	}
+	if m.Stack != "" {
+		s.printf("\npanicked at\n%s", lines(m.Stack))
+	}
 	s.printf("\n")
 	if utf8.Valid(m.Body) {
-		for line := range strings.Lines(string(m.Body)) {
-			s.printf("%s\n", printable(strings.TrimRight(line, "\r\n")))
-		}
+		s.printf("%s", lines(string(m.Body)))
 	} else {
 		s.printf("%d bytes that are not text; --json shows them in base64\n", len(m.Body))
 	}
+}
+
+// lines is a text of several lines with nothing in it that could move the cursor.
+func lines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(printable(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")) + "\n")
+	}
+	return b.String()
 }
 
 // picking are the flags that say which parked messages are meant.
@@ -272,6 +282,7 @@ type parkedMessage struct {
 	Reason      string         `json:"reason"`
 	Error       string         `json:"error"`
 	Attempts    int            `json:"attempts"`
+	Stack       string         `json:"stack,omitempty"`
 	FirstTime   *time.Time     `json:"first_time,omitempty"`
 	Exchange    string         `json:"exchange"`
 	RoutingKey  string         `json:"routing_key"`
@@ -283,7 +294,7 @@ type parkedMessage struct {
 
 func parkedJSON(m *dormouse.ParkedMessage) parkedMessage {
 	p := parkedMessage{
-		ID: m.ID, Queue: m.Queue, Reason: string(m.Reason), Error: m.Error, Attempts: m.Attempts,
+		ID: m.ID, Queue: m.Queue, Reason: string(m.Reason), Error: m.Error, Stack: m.Stack, Attempts: m.Attempts,
 		Exchange: m.Exchange, RoutingKey: m.RoutingKey, ContentType: m.ContentType, Headers: m.Headers,
 	}
 	if !m.FirstTime.IsZero() {

@@ -1,6 +1,9 @@
 package retry
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Result is what came out of one attempt.
 type Result int
@@ -10,6 +13,7 @@ const (
 	Succeeded   Result = iota
 	Failed             // another attempt by the policy
 	FailedUntil        // another attempt, but after a time of the handler's choice
+	Snoozed            // no attempt at all: again after a time of the handler's choice
 	Hopeless           // no other attempt can help
 	Worthless          // to be forgotten
 )
@@ -21,11 +25,12 @@ type Action int
 const (
 	ActDone Action = iota
 	ActRetry
+	ActSnooze // like ActRetry, and the attempt does not count
 	ActPark
 	ActDiscard
 )
 
-// A Decision is an action and, for ActRetry, the wait before the next attempt.
+// A Decision is an action and, for ActRetry and ActSnooze, the wait before the next attempt.
 type Decision struct {
 	Action Action
 	Wait   time.Duration
@@ -33,26 +38,37 @@ type Decision struct {
 	Chosen bool
 }
 
-// Decide says how a delivery ends whose given attempt (from 1) had the given result. until is the wait for FailedUntil.
-func (p Policy) Decide(attempt int, r Result, until time.Duration, random func() float64) Decision {
-	switch r {
+// An Attempt is what is to be decided about.
+type Attempt struct {
+	Number int // from 1
+	Result Result
+	Reason Reason        // why it failed
+	Until  time.Duration // the wait of FailedUntil and Snoozed
+}
+
+// Decide says how a delivery ends. random returns numbers in [0, 1) and is called only when there is jitter.
+func (p Policy) Decide(a Attempt, random func() float64) Decision {
+	switch a.Result {
 	case Succeeded:
 		return Decision{Action: ActDone}
+	case Snoozed:
+		return Decision{Action: ActSnooze, Wait: max(a.Until, 0), Chosen: true}
 	case Hopeless:
 		return Decision{Action: ActPark}
 	case Worthless:
 		return Decision{Action: ActDiscard}
 	}
-	if attempt >= p.MaxAttempts {
-		if p.Exhausted == Discard {
-			return Decision{Action: ActDiscard}
-		}
+	switch {
+	case slices.Contains(p.ParkAtOnce, a.Reason):
 		return Decision{Action: ActPark}
+	case a.Number >= p.MaxAttempts && p.Exhausted == Discard:
+		return Decision{Action: ActDiscard}
+	case a.Number >= p.MaxAttempts:
+		return Decision{Action: ActPark}
+	case a.Result == FailedUntil:
+		return Decision{Action: ActRetry, Wait: max(a.Until, 0), Chosen: true}
 	}
-	if r == FailedUntil {
-		return Decision{Action: ActRetry, Wait: max(until, 0), Chosen: true}
-	}
-	return Decision{Action: ActRetry, Wait: p.Wait(attempt, random)}
+	return Decision{Action: ActRetry, Wait: p.Wait(a.Number, random)}
 }
 
 // Evidence is what a delivery shows of earlier ones.

@@ -6,6 +6,7 @@ package retry
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,21 @@ const (
 	Park    Exhausted = "park"
 	Discard Exhausted = "discard"
 )
+
+// A Reason says why an attempt failed.
+type Reason string
+
+// The reasons.
+const (
+	ForError    Reason = "error"
+	ForTimeout  Reason = "timeout"
+	ForPanic    Reason = "panic"
+	ForCrash    Reason = "crash"
+	ForRejected Reason = "rejected"
+)
+
+// Reasons are all reasons.
+func Reasons() []Reason { return []Reason{ForError, ForTimeout, ForPanic, ForCrash, ForRejected} }
 
 // A Policy says how often and when a failed message is tried again. The waits are either Steps, or exponential.
 type Policy struct {
@@ -32,6 +48,8 @@ type Policy struct {
 	Max    time.Duration
 	// Jitter lengthens each wait by a random part of up to this fraction (0 to 1) of itself.
 	Jitter float64
+	// ParkAtOnce are the reasons after which no other attempt is made.
+	ParkAtOnce []Reason
 }
 
 // Validate reports what is wrong with the policy. A policy that is not bounded, or that does not say what happens in the end, is wrong.
@@ -53,6 +71,11 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("retry policy: Factor is %v, must be at least 1", p.Factor)
 	case p.Max < 0 || p.Max != 0 && p.Max < p.First:
 		return fmt.Errorf("retry policy: Max is %v, must not be less than First, %v", p.Max, p.First)
+	}
+	for _, r := range p.ParkAtOnce {
+		if !slices.Contains(Reasons(), r) {
+			return fmt.Errorf("retry policy: ParkAtOnce has %q, must be some of %q", r, Reasons())
+		}
 	}
 	for i, s := range p.Steps {
 		if s <= 0 {

@@ -57,6 +57,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		"Factor":      func(p *Policy) { p.Factor = 0.5 },
 		"Max is":      func(p *Policy) { p.Max = time.Millisecond },
 		"Jitter":      func(p *Policy) { p.Jitter = 1.5 },
+		"ParkAtOnce":  func(p *Policy) { p.ParkAtOnce = []Reason{"sloth"} },
 		"Jitter is":   func(p *Policy) { p.Jitter = math.NaN() },
 		"step 2":      func(p *Policy) { p.First = 0; p.Steps = []time.Duration{time.Second, 0} },
 	} {
@@ -126,7 +127,7 @@ func TestEveryMessageEnds(t *testing.T) {
 				t.Fatalf("attempt %d of %d", attempt, p.MaxAttempts)
 			}
 			r := rapid.SampledFrom([]Result{Failed, FailedUntil}).Draw(t, "result")
-			d := p.Decide(attempt, r, time.Minute, func() float64 { return 0.5 })
+			d := p.Decide(Attempt{Number: attempt, Result: r, Reason: ForError, Until: time.Minute}, func() float64 { return 0.5 })
 			if d.Action == ActRetry {
 				if r == FailedUntil && (d.Wait != time.Minute || !d.Chosen) {
 					t.Fatalf("the handler's minute became %+v", d)
@@ -145,25 +146,26 @@ func TestEveryMessageEnds(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	p := Policy{MaxAttempts: 3, Exhausted: Discard, First: time.Second}
+	p := Policy{MaxAttempts: 3, Exhausted: Discard, First: time.Second, ParkAtOnce: []Reason{ForPanic}}
 	for _, c := range []struct {
 		name    string
-		attempt int
-		result  Result
-		until   time.Duration
+		attempt Attempt
 		want    Decision
 	}{
-		{"success", 1, Succeeded, 0, Decision{Action: ActDone}},
-		{"success at the last", 3, Succeeded, 0, Decision{Action: ActDone}},
-		{"failure", 2, Failed, 0, Decision{Action: ActRetry, Wait: 2 * time.Second}},
-		{"failure at the last", 3, Failed, 0, Decision{Action: ActDiscard}},
-		{"beyond the last", 9, Failed, 0, Decision{Action: ActDiscard}},
-		{"hopeless is parked even so", 1, Hopeless, 0, Decision{Action: ActPark}},
-		{"worthless", 1, Worthless, 0, Decision{Action: ActDiscard}},
-		{"until", 1, FailedUntil, time.Hour, Decision{Action: ActRetry, Wait: time.Hour, Chosen: true}},
-		{"until in the past", 1, FailedUntil, -time.Hour, Decision{Action: ActRetry, Chosen: true}},
+		{"success", Attempt{Number: 1, Result: Succeeded}, Decision{Action: ActDone}},
+		{"success at the last", Attempt{Number: 3, Result: Succeeded}, Decision{Action: ActDone}},
+		{"failure", Attempt{Number: 2, Result: Failed}, Decision{Action: ActRetry, Wait: 2 * time.Second}},
+		{"failure at the last", Attempt{Number: 3, Result: Failed}, Decision{Action: ActDiscard}},
+		{"beyond the last", Attempt{Number: 9, Result: Failed}, Decision{Action: ActDiscard}},
+		{"hopeless is parked even so", Attempt{Number: 1, Result: Hopeless}, Decision{Action: ActPark}},
+		{"a reason that parks", Attempt{Number: 1, Result: Failed, Reason: ForPanic}, Decision{Action: ActPark}},
+		{"another reason", Attempt{Number: 1, Result: Failed, Reason: ForTimeout}, Decision{Action: ActRetry, Wait: time.Second}},
+		{"worthless", Attempt{Number: 1, Result: Worthless}, Decision{Action: ActDiscard}},
+		{"until", Attempt{Number: 1, Result: FailedUntil, Until: time.Hour}, Decision{Action: ActRetry, Wait: time.Hour, Chosen: true}},
+		{"until in the past", Attempt{Number: 1, Result: FailedUntil, Until: -time.Hour}, Decision{Action: ActRetry, Chosen: true}},
+		{"snoozed beyond the last", Attempt{Number: 9, Result: Snoozed, Until: time.Hour}, Decision{Action: ActSnooze, Wait: time.Hour, Chosen: true}},
 	} {
-		if got := p.Decide(c.attempt, c.result, c.until, none); got != c.want {
+		if got := p.Decide(c.attempt, none); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
