@@ -30,6 +30,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/clock"
 	"github.com/dormousemq/dormouse/internal/disk"
 	"github.com/dormousemq/dormouse/internal/memory"
@@ -58,9 +59,12 @@ type Options struct {
 	// process at a time. Empty keeps everything in memory.
 	Dir string
 
-	// Users are the passwords by user name. Nil is the user "guest" with the
-	// password "guest". As in RabbitMQ, a user called guest may connect from this
-	// machine only.
+	// Users are the passwords by user name. Each is an administrator with all
+	// permissions in the virtual host "/"; one who was here at an earlier start and is
+	// not any more is deleted, users who were made otherwise stay. Nil is the user
+	// "guest" with the password "guest", unless there are users in Dir. As in RabbitMQ, a
+	// user called guest may connect from this machine only, and one without a password
+	// not at all.
 	Users map[string]string
 
 	// DiskFreeLimit is how much must be free on the disk of Dir, in bytes: with less,
@@ -104,7 +108,6 @@ const (
 )
 
 const (
-	defaultUser = "guest"
 	// defaultDiskFreeLimit is RabbitMQ's default of disk_free_limit.
 	defaultDiskFreeLimit = 50 << 20
 )
@@ -127,6 +130,7 @@ type Broker struct {
 	users   map[string]string
 	store   *store.Store
 	hosts   *vhost.Hosts
+	access  *access.Directory
 	session *session.Server
 
 	mu        sync.Mutex
@@ -152,9 +156,6 @@ func New(o Options) (*Broker, error) {
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	if b.users == nil {
-		b.users = map[string]string{defaultUser: defaultUser}
-	}
 	if o.Clock == nil {
 		o.Clock = clock.Real()
 	}
@@ -173,11 +174,10 @@ func New(o Options) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
-	b.hosts, err = vhost.Open(vhost.Options{Store: b.store, Clock: o.Clock, Logger: b.log})
-	if err != nil {
+	if err := b.openDefinitions(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("broker: %w", err), b.store.Close())
 	}
-	b.session = session.NewServer(session.Options{Host: b.hosts.Host, Users: b.users, Logger: b.log})
+	b.session = session.NewServer(session.Options{Host: b.hosts.Host, Directory: b.access, Logger: b.log})
 	b.hosts.Start()
 	ctx, stop := context.WithCancel(context.Background())
 	b.stopWatch = stop
@@ -186,6 +186,30 @@ func New(o Options) (*Broker, error) {
 	}
 	b.watchMemory(ctx, o.MemoryLimit)
 	return b, nil
+}
+
+// openDefinitions opens the virtual hosts and the users, and makes the users of the
+// options.
+func (b *Broker) openDefinitions(o Options) (err error) {
+	b.hosts, err = vhost.Open(vhost.Options{Store: b.store, Clock: o.Clock, Logger: b.log, Deleting: b.deletingVHost})
+	if err != nil {
+		return err
+	}
+	b.access, err = access.Open(access.Options{
+		Store: b.store, Logger: b.log,
+		VHost:   func(name string) bool { return b.hosts.Host(name) != nil },
+		Deleted: func(name string) { b.session.CloseUser(name) },
+	})
+	if err != nil {
+		return err
+	}
+	return b.access.Seed(context.Background(), o.Users, vhost.Default)
+}
+
+// deletingVHost takes away what belongs to a virtual host and is kept elsewhere.
+func (b *Broker) deletingVHost(tx *store.Tx, name string) {
+	b.access.DropVHost(tx, name)
+	b.session.CloseVHost(name)
 }
 
 func (b *Broker) watchDisk(ctx context.Context, dir string, limit int64, failing <-chan struct{}) {
@@ -291,7 +315,7 @@ func (b *Broker) Addr() net.Addr {
 }
 
 // URL is what a client connects to on this machine, "amqp://guest:guest@127.0.0.1:5672/",
-// with the credentials of the user guest if there is one, else without any. It is
+// with the credentials of the user guest if Options know them, else without any. It is
 // empty before Serve was called.
 func (b *Broker) URL() string {
 	tcp, ok := b.Addr().(*net.TCPAddr)
@@ -303,8 +327,12 @@ func (b *Broker) URL() string {
 		ip = net.IPv4(127, 0, 0, 1)
 	}
 	u := url.URL{Scheme: "amqp", Host: net.JoinHostPort(ip.String(), fmt.Sprint(tcp.Port)), Path: "/"}
-	if password, has := b.users[defaultUser]; has {
-		u.User = url.UserPassword(defaultUser, password)
+	password, listed := b.users[access.Guest]
+	if b.users == nil {
+		password, listed = access.Guest, true
+	}
+	if _, err := b.access.Authenticate(access.Guest, password); listed && err == nil {
+		u.User = url.UserPassword(access.Guest, password)
 	}
 	return u.String()
 }

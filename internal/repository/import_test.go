@@ -29,6 +29,16 @@ var direction = []struct {
 		because:  "a message knows its content and its history, not where it waits",
 	},
 	{
+		packages: "internal/pattern",
+		others:   "github.com/dlclark/regexp2",
+		because:  "a regular expression knows nothing of what it is asked about",
+	},
+	{
+		packages: "internal/access",
+		ours:     "internal/pattern internal/store internal/wire",
+		because:  "who may do what is decided by names alone",
+	},
+	{
 		packages: "internal/queue",
 		ours:     "internal/clock internal/message internal/store internal/wire internal/xdeath",
 		because:  "a queue knows nothing of exchanges and connections: it is handed a way to publish dead letters",
@@ -45,12 +55,12 @@ var direction = []struct {
 	},
 	{
 		packages: "internal/session",
-		ours:     "internal/clock internal/message internal/queue internal/store internal/vhost internal/wire internal/xdeath",
+		ours:     "internal/access internal/clock internal/message internal/queue internal/store internal/vhost internal/wire internal/xdeath",
 		because:  "a connection knows its virtual host, and not the broker that listens for it",
 	},
 	{
 		packages: "broker",
-		ours:     "internal/clock internal/disk internal/memory internal/session internal/store internal/vhost",
+		ours:     "internal/access internal/clock internal/disk internal/memory internal/session internal/store internal/vhost",
 		because:  "the broker only puts its parts together",
 	},
 	{
@@ -144,7 +154,7 @@ func TestExclusiveImports(t *testing.T) {
 
 // brokerSide is what the broker consists of. It speaks AMQP through internal/wire, the clients through amqp091-go:
 // two independent implementations meet in every test, and neither can hide the other's mistakes.
-const brokerSide = "broker internal/session internal/vhost internal/delayed internal/queue internal/message internal/store internal/wire"
+const brokerSide = "broker internal/access internal/session internal/vhost internal/delayed internal/queue internal/message internal/store internal/wire"
 
 func TestClientAndBrokerAreApart(t *testing.T) {
 	for _, p := range packages(t) {

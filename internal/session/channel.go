@@ -32,6 +32,7 @@ type channel struct {
 	publishes   atomic.Uint64
 	transaction *transaction
 	reply       *replyConsumer
+	permit      permit
 
 	// Guarded by conn.mu.
 	transactional bool

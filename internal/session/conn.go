@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/vhost"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -23,8 +24,8 @@ type conn struct {
 	cancel context.CancelFunc
 
 	// Agreed in the handshake and constant after it.
-	user         string
-	host         *vhost.Host
+	identity     *access.Identity // set with mu
+	host         *vhost.Host      // set with mu
 	channelMax   int
 	frameMax     uint32
 	heartbeat    time.Duration // 0 for none
@@ -94,7 +95,7 @@ func (c *conn) serve() {
 	err := c.handshake()
 	deadline.Stop()
 	if err == nil {
-		c.log.Info("connection opened", "user", c.user, "vhost", c.host.Name())
+		c.log.Info("connection opened", "user", c.identity.Name(), "vhost", c.host.Name())
 		c.mu.Lock()
 		c.opened = time.Now()
 		c.mu.Unlock()
@@ -169,8 +170,8 @@ func (c *conn) connectionFrame(f wire.Frame) error {
 	case *wire.ConnectionClose:
 		return errClosed
 	case *wire.ConnectionUpdateSecret:
-		// The password of a user in the options does not expire, so there is nothing
-		// to renew; RabbitMQ's internal users are not checked again either.
+		// A password does not expire, so there is nothing to renew; RabbitMQ's internal
+		// users are not checked again either.
 		c.reply(0, &wire.ConnectionUpdateSecretOk{})
 		return nil
 	default:

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 
+	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
@@ -31,6 +32,9 @@ func (ch *channel) consume(m *wire.BasicConsume) error {
 	}
 	if ch.hasConsumer(m.ConsumerTag) {
 		return tagInUse(m.ConsumerTag)
+	}
+	if err := ch.conn.mayQueue(access.Read, name); err != nil {
+		return err
 	}
 	priority, err := ch.priority(name, m.Arguments)
 	if err != nil {
@@ -261,6 +265,9 @@ func (ch *channel) get(m *wire.BasicGet) error {
 		return err
 	}
 	c := ch.conn
+	if err := c.mayQueue(access.Read, name); err != nil {
+		return err
+	}
 	d, found, err := c.host.Get(c, name, m.NoAck)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
@@ -71,8 +72,8 @@ func (c *conn) handshake() error {
 	if err != nil {
 		return err
 	}
-	if c.host = c.server.options.Host(open.VirtualHost); c.host == nil {
-		return by(open.ID(), wire.Errorf(wire.NotAllowed, "vhost %s not found", open.VirtualHost))
+	if err := c.enter(open.VirtualHost); err != nil {
+		return by(open.ID(), err)
 	}
 	c.reply(0, &wire.ConnectionOpenOk{})
 	return nil
@@ -156,21 +157,42 @@ func (c *conn) authenticate(m *wire.ConnectionStartOk) error {
 		c.log.Warn("connection refused: bad credentials", "error", err)
 		return errRefused
 	}
-	reason := ""
-	switch {
-	case !c.server.allowed(user, password):
-		reason = "no such user, or not the user's password"
-	case user == loopbackOnly && !isLoopback(c.net.RemoteAddr()):
-		reason = "this user may connect from this machine only"
-	default:
-		c.user = user
+	identity, err := c.server.options.Directory.Authenticate(user, password)
+	if err == nil && user == access.Guest && !isLoopback(c.net.RemoteAddr()) {
+		err = errLoopbackOnly
+	}
+	if err == nil {
+		c.mu.Lock()
+		c.identity = identity
+		c.mu.Unlock()
 		return nil
 	}
-	c.log.Warn("connection refused: login failed", "user", user, "mechanism", m.Mechanism, "reason", reason)
+	c.log.Warn("connection refused: login failed", "user", user, "mechanism", m.Mechanism, "reason", err)
 	if !c.can("authentication_failure_close") {
 		return errRefused
 	}
 	return wire.Errorf(wire.AccessRefused, "Login was refused using authentication mechanism %s. For details see the broker logfile.", m.Mechanism)
+}
+
+// errLoopbackOnly: the password of the user guest is no secret. Source:
+// https://www.rabbitmq.com/docs/access-control#loopback-users.
+var errLoopbackOnly = errors.New("this user may connect from this machine only")
+
+// enter opens a virtual host.
+func (c *conn) enter(name string) error {
+	h := c.server.options.Host(name)
+	if h == nil {
+		return wire.Errorf(wire.NotAllowed, "vhost %s not found", name)
+	}
+	c.mu.Lock()
+	c.host = h
+	c.mu.Unlock()
+	// From here on the connection is closed when its user or virtual host is deleted, so
+	// this is not too late to look.
+	if !c.identity.MayEnter(name) || c.server.options.Host(name) != h {
+		return wire.Errorf(wire.NotAllowed, "access to vhost '%s' refused for user '%s'", name, c.identity.Name())
+	}
+	return nil
 }
 
 // plain reads the response of the PLAIN mechanism (RFC 4616).

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/clock"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/vhost"
@@ -21,10 +22,11 @@ import (
 
 // env is a server with a virtual host in memory.
 type env struct {
-	t      testing.TB
-	server *Server
-	host   *vhost.Host
-	stop   func()
+	t         testing.TB
+	server    *Server
+	host      *vhost.Host
+	directory *access.Directory
+	stop      func()
 }
 
 func newEnv(t testing.TB) *env {
@@ -42,10 +44,16 @@ func newEnv(t testing.TB) *env {
 	}
 	hosts.Start()
 	e := &env{t: t, host: hosts.Host(vhost.Default)}
-	e.server = NewServer(Options{
-		Host:  hosts.Host,
-		Users: map[string]string{"guest": "guest", "bob": "secret"}, Logger: log,
+	e.directory, err = access.Open(access.Options{
+		Store: s, Logger: log, VHost: func(name string) bool { return hosts.Host(name) != nil },
 	})
+	if err == nil {
+		err = e.directory.Seed(t.Context(), map[string]string{"guest": "guest", "bob": "secret"}, vhost.Default)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.server = NewServer(Options{Host: hosts.Host, Directory: e.directory, Logger: log})
 	e.stop = func() {
 		e.server.Close()
 		hosts.Close()

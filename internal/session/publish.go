@@ -23,7 +23,13 @@ func (ch *channel) publish() error {
 	ch.conn.publishing.Store(true)
 	defer ch.conn.publishing.Store(false)
 	ch.conn.awaitAlarm()
+	if err := ch.mayPublish(p.exchange); err != nil {
+		return err
+	}
 	m, err := ch.message(p)
+	if err == nil {
+		err = ch.mayPublishAs(m)
+	}
 	if err != nil {
 		if missing := ch.conn.host.CheckPublish(p.exchange); missing != nil {
 			return missing
@@ -60,30 +66,16 @@ func (ch *channel) publish() error {
 // message makes a message of the content.
 func (ch *channel) message(p *content) (*message.Message, error) {
 	properties, body := p.bytes[:p.properties:p.properties], p.bytes[p.properties:]
-	if len(properties) >= 2 && binary.BigEndian.Uint16(properties)&(wire.FlagReplyTo|wire.FlagUserID) != 0 {
-		var err error
-		if properties, err = ch.checkSender(properties); err != nil {
+	if len(properties) >= 2 && binary.BigEndian.Uint16(properties)&wire.FlagReplyTo != 0 {
+		view, err := wire.ViewProperties(properties)
+		if err == nil && string(view.ReplyTo) == replyQueue {
+			properties, err = ch.setReplyTo(properties)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return message.New(p.exchange, p.key, properties, body)
-}
-
-// checkSender checks the properties that tell of the sender, and completes them.
-func (ch *channel) checkSender(properties []byte) ([]byte, error) {
-	view, err := wire.ViewProperties(properties)
-	if err != nil {
-		return nil, err
-	}
-	if string(view.ReplyTo) == replyQueue {
-		if properties, err = ch.setReplyTo(properties); err != nil {
-			return nil, err
-		}
-	}
-	if view.Has(wire.FlagUserID) && string(view.UserID) != ch.conn.user {
-		return nil, wire.Errorf(wire.PreconditionFailed, "user_id property set to '%s' but authenticated user was '%s'", view.UserID, ch.conn.user)
-	}
-	return properties, nil
 }
 
 // route publishes m. The waiter is told of it later if, and only if, it is routed.

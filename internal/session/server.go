@@ -2,14 +2,15 @@ package session
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/vhost"
 )
 
@@ -17,9 +18,9 @@ import (
 type Options struct {
 	// Host returns the virtual host of that name, nil if there is none.
 	Host func(name string) *vhost.Host
-	// Users are the passwords by user name. The user "guest" may connect from
-	// loopback addresses only.
-	Users map[string]string
+	// Directory knows the users. The user "guest" may connect from loopback addresses
+	// only.
+	Directory *access.Directory
 	// Logger is told of connections and their errors; nil discards.
 	Logger *slog.Logger
 }
@@ -114,15 +115,30 @@ func (s *Server) cut() {
 	}
 }
 
-// allowed tells whether the password is the user's.
-func (s *Server) allowed(user, password string) bool {
-	want, known := s.options.Users[user]
-	return known && subtle.ConstantTimeCompare([]byte(password), []byte(want)) == 1
+// CloseUser closes the connections of a user who was deleted.
+func (s *Server) CloseUser(name string) {
+	s.interruptThose(fmt.Sprintf("user '%s' is deleted", name), func(c *conn) bool { return c.identity != nil && c.identity.Name() == name })
 }
 
-// loopbackOnly is the user that RabbitMQ makes at first, with a password that is no
-// secret. Source: https://www.rabbitmq.com/docs/access-control#loopback-users.
-const loopbackOnly = "guest"
+// CloseVHost closes the connections to a virtual host that was deleted. It does not
+// block.
+func (s *Server) CloseVHost(name string) {
+	s.interruptThose(fmt.Sprintf("vhost '%s' is deleted", name), func(c *conn) bool { return c.host != nil && c.host.Name() == name })
+}
+
+// interruptThose closes connections, which are looked at with their lock held.
+func (s *Server) interruptThose(reason string, which func(*conn) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.mu.Lock()
+		concerned := which(c)
+		c.mu.Unlock()
+		if concerned {
+			c.interrupt(reason)
+		}
+	}
+}
 
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)

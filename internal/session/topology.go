@@ -3,6 +3,7 @@ package session
 import (
 	"strings"
 
+	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/vhost"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
@@ -29,33 +30,49 @@ func (ch *channel) ok(err error, noWait bool, answer wire.Method) error {
 
 func (ch *channel) declareExchange(m *wire.ExchangeDeclare) error {
 	c := ch.conn
-	var err error
-	if m.Passive {
+	d := vhost.ExchangeDeclare{
+		Name: m.Exchange, Type: m.Type, Durable: m.Durable, AutoDelete: m.AutoDelete, Internal: m.Internal, Arguments: m.Arguments,
+	}
+	err := c.mayDeclareExchange(d, m.Passive)
+	switch {
+	case err != nil:
+	case m.Passive:
 		err = c.host.CheckExchange(m.Exchange)
-	} else {
-		err = c.host.DeclareExchange(c.ctx, vhost.ExchangeDeclare{
-			Name: m.Exchange, Type: m.Type, Durable: m.Durable, AutoDelete: m.AutoDelete, Internal: m.Internal, Arguments: m.Arguments,
-		})
+	default:
+		err = c.host.DeclareExchange(c.ctx, d)
 	}
 	return ch.ok(err, m.NoWait, &wire.ExchangeDeclareOk{})
 }
 
 func (ch *channel) deleteExchange(m *wire.ExchangeDelete) error {
-	err := ch.conn.host.DeleteExchange(ch.conn.ctx, m.Exchange, m.IfUnused)
+	c := ch.conn
+	err := c.host.CheckExchangeDeletion(m.Exchange)
+	if err == nil {
+		err = c.mayExchange(access.Configure, m.Exchange)
+	}
+	if err == nil {
+		err = c.host.DeleteExchange(c.ctx, m.Exchange, m.IfUnused)
+	}
 	return ch.ok(err, m.NoWait, &wire.ExchangeDeleteOk{})
 }
 
 func (ch *channel) bindExchange(m *wire.ExchangeBind) error {
-	err := ch.conn.host.BindExchange(ch.conn.ctx, vhost.Bind{
-		Source: m.Source, Destination: m.Destination, Key: m.RoutingKey, Arguments: m.Arguments,
-	})
+	c := ch.conn
+	b := vhost.Bind{Source: m.Source, Destination: m.Destination, Key: m.RoutingKey, Arguments: m.Arguments}
+	err := c.mayBind(c.mayExchange, b)
+	if err == nil {
+		err = c.host.BindExchange(c.ctx, b)
+	}
 	return ch.ok(err, m.NoWait, &wire.ExchangeBindOk{})
 }
 
 func (ch *channel) unbindExchange(m *wire.ExchangeUnbind) error {
-	err := ch.conn.host.UnbindExchange(ch.conn.ctx, vhost.Bind{
-		Source: m.Source, Destination: m.Destination, Key: m.RoutingKey, Arguments: m.Arguments,
-	})
+	c := ch.conn
+	b := vhost.Bind{Source: m.Source, Destination: m.Destination, Key: m.RoutingKey, Arguments: m.Arguments}
+	err := c.mayBind(c.mayExchange, b)
+	if err == nil {
+		err = c.host.UnbindExchange(c.ctx, b)
+	}
 	return ch.ok(err, m.NoWait, &wire.ExchangeUnbindOk{})
 }
 
@@ -67,11 +84,16 @@ func (ch *channel) declareQueue(m *wire.QueueDeclare) error {
 	case strings.HasPrefix(m.Queue, replyQueue):
 		q, err = ch.declareReplyQueue(m.Queue)
 	case m.Passive:
-		q, err = c.host.CheckQueue(c, m.Queue)
+		if err = inAnyWay(c.mayQueue, m.Queue); err == nil {
+			q, err = c.host.CheckQueue(c, m.Queue)
+		}
 	default:
-		q, err = c.host.DeclareQueue(c.ctx, c, vhost.QueueDeclare{
+		d := vhost.QueueDeclare{
 			Name: m.Queue, Durable: m.Durable, Exclusive: m.Exclusive, AutoDelete: m.AutoDelete, Arguments: m.Arguments,
-		})
+		}.Named()
+		if err = c.mayDeclareQueue(d); err == nil {
+			q, err = c.host.DeclareQueue(c.ctx, c, d)
+		}
 	}
 	if err == nil {
 		ch.lastQueue = q.Name
@@ -95,6 +117,9 @@ func (ch *channel) queueBinding(b vhost.Bind) (vhost.Bind, error) {
 func (ch *channel) bindQueue(m *wire.QueueBind) error {
 	b, err := ch.queueBinding(vhost.Bind{Source: m.Exchange, Destination: m.Queue, Key: m.RoutingKey, Arguments: m.Arguments})
 	if err == nil {
+		err = ch.conn.mayBind(ch.conn.mayQueue, b)
+	}
+	if err == nil {
 		err = ch.conn.host.BindQueue(ch.conn.ctx, ch.conn, b)
 	}
 	return ch.ok(err, m.NoWait, &wire.QueueBindOk{})
@@ -102,6 +127,9 @@ func (ch *channel) bindQueue(m *wire.QueueBind) error {
 
 func (ch *channel) unbindQueue(m *wire.QueueUnbind) error {
 	b, err := ch.queueBinding(vhost.Bind{Source: m.Exchange, Destination: m.Queue, Key: m.RoutingKey, Arguments: m.Arguments})
+	if err == nil {
+		err = ch.conn.mayBind(ch.conn.mayQueue, b)
+	}
 	if err == nil {
 		err = ch.conn.host.UnbindQueue(ch.conn.ctx, b)
 	}
@@ -112,6 +140,9 @@ func (ch *channel) purgeQueue(m *wire.QueuePurge) error {
 	name, err := ch.queueName(m.Queue)
 	n := 0
 	if err == nil {
+		err = ch.conn.mayQueue(access.Read, name)
+	}
+	if err == nil {
 		n, err = ch.conn.host.PurgeQueue(ch.conn.ctx, ch.conn, name)
 	}
 	return ch.ok(err, m.NoWait, &wire.QueuePurgeOk{MessageCount: uint32(n)})
@@ -120,6 +151,9 @@ func (ch *channel) purgeQueue(m *wire.QueuePurge) error {
 func (ch *channel) deleteQueue(m *wire.QueueDelete) error {
 	name, err := ch.queueName(m.Queue)
 	n := 0
+	if err == nil {
+		err = ch.conn.mayQueue(access.Configure, name)
+	}
 	if err == nil {
 		n, err = ch.conn.host.DeleteQueue(ch.conn.ctx, ch.conn, vhost.QueueDelete{Name: name, IfUnused: m.IfUnused, IfEmpty: m.IfEmpty})
 	}

@@ -119,7 +119,7 @@ func (h *Host) changeBinding(ctx context.Context, b Bind, end func(string) (dest
 }
 
 func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding, error) {
-	b.Source, b.Destination = stripped(b.Source), stripped(b.Destination)
+	b.Source, b.Destination = Stripped(b.Source), Stripped(b.Destination)
 	if b.Source == "" {
 		return nil, errDefaultExchange()
 	}

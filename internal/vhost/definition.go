@@ -4,16 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
-// Definitions are kept in the store as AMQP field tables, under keys made of the
-// kind, the vhost and the names, with a zero byte between them. A zero byte in a name
-// is written as 1 1 and a one as 1 2.
+// Definitions are kept in the store as AMQP field tables, under the kind, the vhost and
+// the names.
 const (
 	kindHost     = "vhost"
 	kindExchange = "exchange"
@@ -22,20 +20,13 @@ const (
 	kindPending  = "pending" // what the messages of an x-delayed-message exchange are kept under
 )
 
-func definitionKey(kind string, names ...string) string {
-	for _, name := range names {
-		kind += "\x00" + escaped.Replace(name)
-	}
-	return kind
+func (h *Host) exchangeKey(name string) string {
+	return store.DefinitionKey(kindExchange, h.name, name)
 }
-
-var escaped = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
-
-func (h *Host) exchangeKey(name string) string { return definitionKey(kindExchange, h.name, name) }
-func (h *Host) queueKey(name string) string    { return definitionKey(kindQueue, h.name, name) }
+func (h *Host) queueKey(name string) string { return store.DefinitionKey(kindQueue, h.name, name) }
 
 func (h *Host) pendingKey(exchange string) string {
-	return definitionKey(kindPending, h.name, exchange)
+	return store.DefinitionKey(kindPending, h.name, exchange)
 }
 
 func (h *Host) bindingKey(b *binding) string {
@@ -45,7 +36,7 @@ func (h *Host) bindingKey(b *binding) string {
 	} else {
 		name = b.to.exchange.Name
 	}
-	return definitionKey(kindBinding, h.name, b.source.Name, to, name, b.key, string(b.arguments.AppendTo(nil)))
+	return store.DefinitionKey(kindBinding, h.name, b.source.Name, to, name, b.key, string(b.arguments.AppendTo(nil)))
 }
 
 func encodeExchange(d ExchangeDeclare) []byte {
@@ -82,7 +73,7 @@ func (h *Host) recover() error {
 		{string(policy.Regular), h.recoverPolicy(policy.Regular)}, {string(policy.Operator), h.recoverPolicy(policy.Operator)},
 		{kindExchange, h.recoverExchange}, {kindQueue, h.recoverQueue}, {kindBinding, h.recoverBinding},
 	} {
-		definitions, err := h.store.Definitions(definitionKey(step.kind, h.name, ""))
+		definitions, err := h.store.Definitions(store.DefinitionKey(step.kind, h.name, ""))
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,20 @@ type ExchangeDeclare struct {
 	Arguments  wire.Table
 }
 
+// CheckType refuses an exchange type that does not exist.
+func (d ExchangeDeclare) CheckType() error {
+	switch {
+	case newExchange(d).matcher != nil:
+		return nil
+	case d.Type == delayedMessage:
+		return wire.Errorf(wire.PreconditionFailed, "Invalid argument, 'x-delayed-type' must be an existing exchange type")
+	}
+	return wire.Errorf(wire.PreconditionFailed, "unknown exchange type '%s'", d.Type)
+}
+
+// Reserved tells whether a client may not choose the name of the exchange.
+func (d ExchangeDeclare) Reserved() bool { return strings.HasPrefix(d.Name, reservedPrefix) }
+
 // Exchange is one exchange.
 type Exchange struct {
 	ExchangeDeclare
@@ -80,7 +94,7 @@ const reservedPrefix = "amq."
 
 // DeclareExchange makes an exchange, or checks that the one of that name is the same.
 func (h *Host) DeclareExchange(ctx context.Context, d ExchangeDeclare) error {
-	d.Name = stripped(d.Name)
+	d.Name = Stripped(d.Name)
 	if d.Name == "" {
 		return errDefaultExchange()
 	}
@@ -92,18 +106,14 @@ func (h *Host) DeclareExchange(ctx context.Context, d ExchangeDeclare) error {
 }
 
 func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
-	x := newExchange(d)
-	switch {
-	case x.matcher != nil:
-	case d.Type == delayedMessage:
-		return wire.Errorf(wire.PreconditionFailed, "Invalid argument, 'x-delayed-type' must be an existing exchange type")
-	default:
-		return wire.Errorf(wire.PreconditionFailed, "unknown exchange type '%s'", d.Type)
+	if err := d.CheckType(); err != nil {
+		return err
 	}
+	x := newExchange(d)
 	if old := h.exchanges[d.Name]; old != nil {
 		return h.exchangeEquivalence(old, d)
 	}
-	if strings.HasPrefix(d.Name, reservedPrefix) {
+	if d.Reserved() {
 		return wire.Errorf(wire.AccessRefused, "exchange name '%s' contains reserved prefix 'amq.*'", d.Name)
 	}
 	if v, has := d.Arguments.Get("alternate-exchange"); has {
@@ -144,9 +154,20 @@ func (x *Exchange) delays(m *message.Message) bool {
 	return err == nil && d > 0
 }
 
+// ExchangeType is the type of the exchange of that name, and whether there is one.
+func (h *Host) ExchangeType(name string) (string, bool) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	x := h.exchanges[name]
+	if x == nil {
+		return "", false
+	}
+	return x.Type, true
+}
+
 // CheckExchange is a passive declare.
 func (h *Host) CheckExchange(name string) error {
-	name = stripped(name)
+	name = Stripped(name)
 	if name == "" {
 		return errDefaultExchange()
 	}
@@ -156,14 +177,23 @@ func (h *Host) CheckExchange(name string) error {
 	return err
 }
 
-// DeleteExchange deletes an exchange and its bindings. There need not be one.
-func (h *Host) DeleteExchange(ctx context.Context, name string, ifUnused bool) error {
-	name = stripped(name)
+// CheckExchangeDeletion refuses to delete what nobody may delete.
+func (h *Host) CheckExchangeDeletion(name string) error {
+	name = Stripped(name)
 	if name == "" {
 		return errDefaultExchange()
 	}
 	if strings.HasPrefix(name, reservedPrefix) {
 		return wire.Errorf(wire.AccessRefused, "deletion of system %s not allowed", h.exchangeText(name))
+	}
+	return nil
+}
+
+// DeleteExchange deletes an exchange and its bindings. There need not be one.
+func (h *Host) DeleteExchange(ctx context.Context, name string, ifUnused bool) error {
+	name = Stripped(name)
+	if err := h.CheckExchangeDeletion(name); err != nil {
+		return err
 	}
 	tx := h.store.Begin()
 	h.mu.Lock()
@@ -211,8 +241,8 @@ func errDefaultExchange() error {
 	return wire.Errorf(wire.AccessRefused, "operation not permitted on the default exchange")
 }
 
-// stripped is a name without the line breaks that RabbitMQ removes from names.
-func stripped(name string) string {
+// Stripped is a name without the line breaks that RabbitMQ removes from names.
+func Stripped(name string) string {
 	if !strings.ContainsAny(name, "\r\n") {
 		return name
 	}

@@ -73,7 +73,7 @@ func Open(o Options) (*Hosts, error) {
 }
 
 func (hs *Hosts) recover() error {
-	definitions, err := hs.store.Definitions(definitionKey(kindHost, ""))
+	definitions, err := hs.store.Definitions(store.DefinitionKey(kindHost, ""))
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (hs *Hosts) Create(ctx context.Context, d Description) error {
 	} else {
 		hs.byName[d.Name] = newHost(hs, d)
 	}
-	tx.SetDefinition(definitionKey(kindHost, d.Name), encodeDescription(d))
+	tx.SetDefinition(store.DefinitionKey(kindHost, d.Name), encodeDescription(d))
 	hs.mu.Unlock()
 	return tx.Wait(ctx)
 }
@@ -176,7 +176,7 @@ func (hs *Hosts) Delete(ctx context.Context, name string) (existed bool, err err
 	if h != nil {
 		delete(hs.byName, name)
 		h.delete(tx)
-		tx.DeleteDefinition(definitionKey(kindHost, name))
+		tx.DeleteDefinition(store.DefinitionKey(kindHost, name))
 		if hs.deleting != nil {
 			hs.deleting(tx, name)
 		}

@@ -16,11 +16,27 @@ import (
 
 // QueueDeclare is what queue.declare asks for.
 type QueueDeclare struct {
-	Name       string // "" asks for a name of the server's
+	Name       string // "" asks for a name of the server's, see Named
 	Durable    bool
 	Exclusive  bool
 	AutoDelete bool
 	Arguments  wire.Table
+
+	serverNamed bool
+}
+
+// Named is the declaration with the name that the queue will have, if it does not exist: without line breaks, and one
+// of the server's for "". DeclareQueue does the same.
+func (d QueueDeclare) Named() QueueDeclare {
+	if d.Name = Stripped(d.Name); d.Name == "" {
+		d.Name, d.serverNamed = freeName(), true
+	}
+	return d
+}
+
+// Reserved tells whether a client may not choose the name of the queue.
+func (d QueueDeclare) Reserved() bool {
+	return strings.HasPrefix(d.Name, reservedPrefix) && !d.serverNamed
 }
 
 // QueueOK is what queue.declare-ok tells.
@@ -32,10 +48,9 @@ type QueueOK struct {
 // DeclareQueue makes a queue, or checks that the one of that name is the same. owner is
 // the connection, to which an exclusive queue belongs.
 func (h *Host) DeclareQueue(ctx context.Context, owner any, d QueueDeclare) (QueueOK, error) {
-	d.Name = stripped(d.Name)
 	tx := h.store.Begin()
 	h.mu.Lock()
-	q, made, err := h.declareQueue(tx, owner, h.typed(d))
+	q, made, err := h.declareQueue(tx, owner, h.typed(d.Named()))
 	h.mu.Unlock()
 	if made {
 		q.Start() // whether or not its maker waits for the end
@@ -65,11 +80,10 @@ func (q *Queue) ok() QueueOK {
 }
 
 func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, made bool, err error) {
-	if d.Name == "" {
-		d.Name = h.freeName()
-	} else if q = h.queues[d.Name]; q != nil {
+	if q = h.queues[d.Name]; q != nil {
 		return q, false, h.queueEquivalence(q, owner, d)
-	} else if strings.HasPrefix(d.Name, reservedPrefix) {
+	}
+	if d.Reserved() {
 		return nil, false, wire.Errorf(wire.AccessRefused, "queue name '%s' contains reserved prefix 'amq.*'", d.Name)
 	}
 	settings, err := h.settings(d)
@@ -91,7 +105,7 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 }
 
 // freeName makes a name as RabbitMQ's are, amq.gen-, and 16 random bytes.
-func (h *Host) freeName() string {
+func freeName() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return "amq.gen-" + base64.RawURLEncoding.EncodeToString(b[:])
@@ -108,6 +122,13 @@ func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueI
 	return q
 }
 
+// HasQueue tells whether there is a queue of that name.
+func (h *Host) HasQueue(name string) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.queues[name] != nil
+}
+
 // CheckQueue is a passive declare.
 func (h *Host) CheckQueue(owner any, name string) (QueueOK, error) {
 	q, err := h.usable(owner, name)
@@ -122,7 +143,7 @@ func (h *Host) CheckQueue(owner any, name string) (QueueOK, error) {
 func (h *Host) usable(owner any, name string) (*Queue, error) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	q, err := h.queue(stripped(name))
+	q, err := h.queue(Stripped(name))
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +162,7 @@ type QueueDelete struct {
 func (h *Host) DeleteQueue(ctx context.Context, owner any, d QueueDelete) (int, error) {
 	tx := h.store.Begin()
 	h.mu.Lock()
-	q := h.queues[stripped(d.Name)]
+	q := h.queues[Stripped(d.Name)]
 	n, err := 0, error(nil)
 	if q != nil {
 		if err = h.checkOwner(q, owner); err == nil {
