@@ -36,7 +36,7 @@ func (h *Host) bindingKey(b *binding) string {
 	} else {
 		name = b.to.exchange.Name
 	}
-	return store.DefinitionKey(kindBinding, h.name, b.source.Name, to, name, b.key, string(b.arguments.AppendTo(nil)))
+	return store.DefinitionKey(kindBinding, h.name, b.source.Name, to, name, b.key) + "\x00" + string(b.arguments.AppendTo(nil))
 }
 
 func encodeExchange(d ExchangeDeclare) []byte {

@@ -122,7 +122,7 @@ func (h *Host) applyTo(x *Exchange) {
 }
 
 func (h *Host) policyKey(k policy.Kind, name string) string {
-	return definitionKey(string(k), h.name, name)
+	return store.DefinitionKey(string(k), h.name, name)
 }
 
 // deletePolicies deletes all policies, as a part of tx.
