@@ -130,7 +130,7 @@ func Describe(c *queue.Consumer) (Subscription, bool) {
 	}
 	of := k.channel.conn
 	return Subscription{
-		Connection: of.name(), Channel: k.channel.number, Peer: of.net.RemoteAddr(), User: of.user, Arguments: k.arguments,
+		Connection: of.name(), Channel: k.channel.number, Peer: of.net.RemoteAddr(), User: of.identity.Name(), Arguments: k.arguments,
 	}, true
 }
 
@@ -157,7 +157,7 @@ func (c *conn) inspect() (Connection, bool) {
 		return Connection{}, false
 	}
 	seen := Connection{
-		Name: c.name(), User: c.user, Host: c.host.Name(), Mechanism: c.mechanism, Properties: c.properties,
+		Name: c.name(), User: c.identity.Name(), Host: c.host.Name(), Mechanism: c.mechanism, Properties: c.properties,
 		Local: c.net.LocalAddr(), Peer: c.net.RemoteAddr(), ConnectedAt: c.opened,
 		ChannelMax: c.channelMax, FrameMax: c.frameMax, Heartbeat: c.heartbeat,
 		Blocked: c.blocked, Pending: c.out.size, Received: c.received.now(), Sent: c.sent.now(),
