@@ -57,6 +57,7 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.BoolVar(&o.json, "json", false, "say that it is ready as JSON")
+	flags.StringVar(&o.pprof, "pprof", "", "serve Go's profiles on this address of this machine, such as 127.0.0.1:6060")
 	return cmd
 }
 
@@ -67,6 +68,7 @@ type serveOptions struct {
 	grace               time.Duration
 	logLevel, logFormat string
 	json                bool
+	pprof               string // empty: no profiles
 }
 
 func (o serveOptions) serve(ctx context.Context, env Environment) error {
@@ -89,6 +91,13 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 	users, err := readUsers(o.users)
 	if err != nil {
 		return err
+	}
+	if o.pprof != "" {
+		stop, err := serveProfiles(ctx, o.pprof, logger)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = stop() }()
 	}
 	listener, err := listen(ctx, o.listen)
 	if err != nil {
