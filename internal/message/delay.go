@@ -16,7 +16,11 @@ const delayHeader = "x-delay"
 // string, or a float whose fraction is cut off. It is 0 without one, and for what is
 // no number or not positive. The error is a *wire.Exception, 406, for more than MaxTTL.
 func (m *Message) Delay() (time.Duration, error) {
-	v, has := m.Headers().Get(delayHeader)
+	view, err := wire.ViewProperties(m.Properties)
+	if err != nil {
+		return 0, nil
+	}
+	v, has := view.Header(delayHeader)
 	if !has {
 		return 0, nil
 	}

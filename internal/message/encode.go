@@ -73,7 +73,7 @@ func (m *Message) EncodedSize() int {
 		n += uvarintSize(uint64(m.Expiration.Milliseconds()))
 	}
 	if m.Deaths != nil {
-		n += len(appendDeaths(nil, m.Deaths))
+		n += sizeOfDeaths(m.Deaths)
 	}
 	if m.Returns != 0 || m.Failures != 0 {
 		n += uvarintSize(uint64(m.Returns)) + uvarintSize(uint64(m.Failures))
@@ -110,6 +110,18 @@ func appendDeaths(dst []byte, h *xdeath.History) []byte {
 		dst = appendString(dst, d.OriginalExpiration)
 	}
 	return dst
+}
+
+func sizeOfDeaths(h *xdeath.History) int {
+	n := sizeOf(len(h.FirstQueue)) + sizeOf(len(h.FirstReason)) + sizeOf(len(h.FirstExchange)) +
+		sizeOf(len(h.LastQueue)) + sizeOf(len(h.LastReason)) + sizeOf(len(h.LastExchange)) + uvarintSize(uint64(len(h.Deaths)))
+	for i := range h.Deaths {
+		d := &h.Deaths[i]
+		at := d.Time.UnixMilli()
+		n += sizeOf(len(d.Queue)) + sizeOf(len(d.Reason)) + sizeOf(len(d.Exchange)) + sizeOfStrings(d.Keys) +
+			uvarintSize(uint64(d.Count)) + uvarintSize(uint64(at<<1^at>>63)) + sizeOf(len(d.OriginalExpiration))
+	}
+	return n
 }
 
 func appendString[S ~string | ~[]byte](dst []byte, s S) []byte {

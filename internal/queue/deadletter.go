@@ -10,6 +10,8 @@ import (
 const (
 	// outboxBatch is how many dead letters move in one unit of work.
 	outboxBatch = 256
+	// outboxLimit is how many wait there before no more messages expire.
+	outboxLimit = 4 * outboxBatch
 	// maxHeld is how many dead letters that nobody takes an at-least-once queue holds
 	// before it stands still, as in RabbitMQ.
 	maxHeld = 32
@@ -118,6 +120,9 @@ func (q *Queue) publishDead(batch []dead, to letterbox) (touched []Target) {
 			} else {
 				q.hold(d)
 			}
+		}
+		if q.overdue {
+			q.expire(tx, q.clock.Now())
 		}
 	}
 	q.mu.Unlock()

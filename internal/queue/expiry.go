@@ -14,14 +14,26 @@ func (q *Queue) expiryDue() {
 	q.change(func(*store.Tx, time.Time) {})
 }
 
+// expireLimit is how many messages end at most in one unit of work.
+const expireLimit = 8 << 10
+
 // expire dead-letters what has expired at the heads, and sets the timer for the next.
 // Only there: a message behind one that has not expired waits for it.
 // Source: https://www.rabbitmq.com/docs/ttl#per-message-ttl-caveats.
+//
+// What has expired stays where it is while the outbox is full, so that a backlog which
+// expires at one moment is not read into memory as a whole: publishDead goes on with it.
 func (q *Queue) expire(tx *store.Tx, now time.Time) {
-	for {
+	q.overdue = false
+	for n := 0; ; n++ {
 		e := q.soonest()
-		if e == nil || !e.expired(now) {
+		switch {
+		case e == nil || !e.expired(now) || n == expireLimit:
 			q.armFor(e)
+			return
+		case len(q.outbox) >= outboxLimit:
+			q.overdue = true
+			q.armFor(nil)
 			return
 		}
 		q.pop(e)

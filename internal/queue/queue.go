@@ -68,6 +68,7 @@ type Queue struct {
 	held     []dead      // those that nobody would take
 	retry    clock.Timer // of the held ones
 	dying    atomic.Bool // the outbox is not empty
+	overdue  bool        // messages have expired for which the outbox had no room
 
 	expiry   clock.Timer // of the messages
 	expiryAt int64       // what it is set to, 0 if it is not

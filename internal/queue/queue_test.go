@@ -31,6 +31,7 @@ type bench struct {
 	targets map[string]*Queue
 	expired []*Queue
 	letters []string // every dead letter, as "reason body"
+	observe func()   // is called for each of them, if it is not nil
 }
 
 func newBench(t *testing.T) *bench {
@@ -78,6 +79,9 @@ func (b *bench) queue(id store.QueueID, s Settings) *Queue {
 
 func (b *bench) DeadLetter(tx *store.Tx, reason string, m *message.Message) ([]Target, bool) {
 	b.letters = append(b.letters, reason+" "+string(m.Body))
+	if b.observe != nil {
+		b.observe()
+	}
 	q := b.targets[m.Keys[0]]
 	if q == nil {
 		return nil, false
