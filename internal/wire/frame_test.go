@@ -201,9 +201,16 @@ func FuzzFrames(f *testing.F) {
 		r := NewReader(iotest.HalfReader(bytes.NewReader(stream)), FrameMinSize)
 		var again []byte
 		for {
+			ready := r.Ready()
 			frame, err := r.Next()
 			if err != nil {
+				if _, ok := errors.AsType[*Exception](err); ready && !ok {
+					t.Fatalf("a frame was ready, then %v", err)
+				}
 				break
+			}
+			if len(r.buf) > maxBuffer {
+				t.Fatalf("%d octets are buffered for frames up to %d", len(r.buf), FrameMinSize)
 			}
 			again = AppendFrameHead(again, frame.Type, frame.Channel, len(frame.Payload))
 			again = append(append(again, frame.Payload...), FrameEnd)
