@@ -43,6 +43,7 @@ func allCases() []Case {
 		bindCases(),
 		routeCases(),
 		publishCases(),
+		transactionCases(),
 		deliverCases(),
 		requeueCases(),
 		ttlCases(),

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/store"
 )
 
 // A queue behaves as a list does that is kept by hand, whatever is done to it and
@@ -24,7 +25,9 @@ func TestQueueAgainstAModel(t *testing.T) {
 				"":        m.check,
 				"publish": m.publish,
 				"get":     m.get,
-				"ack":     func(rt *rapid.T) { m.end(rt, func(d Delivery, _ *item) { m.queue.Ack(d.Entry) }) },
+				"ack": func(rt *rapid.T) {
+					m.end(rt, func(d Delivery, _ *item) { settle(m.queue, func(tx *store.Tx) { m.queue.Ack(tx, d.Entry) }) })
+				},
 				"reject":  m.reject,
 				"requeue": m.requeue,
 				"advance": m.advance,
@@ -149,7 +152,7 @@ func (m *model) end(rt *rapid.T, f func(Delivery, *item)) {
 func (m *model) reject(rt *rapid.T) {
 	m.end(rt, func(d Delivery, i *item) {
 		m.letters = append(m.letters, "rejected "+strconv.Itoa(i.id))
-		m.queue.Reject(false, d.Entry)
+		settle(m.queue, func(tx *store.Tx) { m.queue.Reject(tx, false, d.Entry) })
 	})
 }
 
@@ -173,7 +176,7 @@ func (m *model) requeue(rt *rapid.T) {
 			m.ready = append(m.ready, i)
 			m.sort()
 		}
-		m.queue.Requeue(failed, d.Entry)
+		settle(m.queue, func(tx *store.Tx) { m.queue.Requeue(tx, failed, d.Entry) })
 	})
 }
 

@@ -375,9 +375,10 @@ func (q *Queue) release(e *Entry) {
 	}
 }
 
-// Ack ends entries that have been delivered, each once.
-func (q *Queue) Ack(entries ...*Entry) {
-	q.change(func(tx *store.Tx, _ time.Time) {
+// Ack ends entries that have been delivered, each once, as a part of tx. Call Settle once
+// tx has ended, also after Reject and Requeue.
+func (q *Queue) Ack(tx *store.Tx, entries ...*Entry) {
+	q.changeIn(tx, func(time.Time) {
 		q.served.Ack += uint64(len(entries))
 		for _, e := range entries {
 			q.release(e)
@@ -388,8 +389,8 @@ func (q *Queue) Ack(entries ...*Entry) {
 
 // Reject ends entries that have been delivered and dead-letters them. failed tells
 // whether that counts as a failed delivery (basic.reject) or not (basic.nack).
-func (q *Queue) Reject(failed bool, entries ...*Entry) {
-	q.change(func(tx *store.Tx, now time.Time) {
+func (q *Queue) Reject(tx *store.Tx, failed bool, entries ...*Entry) {
+	q.changeIn(tx, func(now time.Time) {
 		for _, e := range entries {
 			q.release(e)
 			q.cameBack(e, failed)
@@ -402,8 +403,8 @@ func (q *Queue) Reject(failed bool, entries ...*Entry) {
 // counts as a failed delivery (basic.reject, a lost channel) or not (basic.nack,
 // basic.recover). Source: the table of RabbitMQ 4.3 in
 // https://www.rabbitmq.com/docs/quorum-queues#poison-message-handling.
-func (q *Queue) Requeue(failed bool, entries ...*Entry) {
-	q.change(func(tx *store.Tx, now time.Time) {
+func (q *Queue) Requeue(tx *store.Tx, failed bool, entries ...*Entry) {
+	q.changeIn(tx, func(now time.Time) {
 		for _, e := range entries {
 			q.release(e)
 			q.cameBack(e, failed)
@@ -441,15 +442,21 @@ func (q *Queue) giveBack(tx *store.Tx, e *Entry, now time.Time) {
 
 // change runs f locked, within a unit of work, and then does what follows from it.
 func (q *Queue) change(f func(tx *store.Tx, now time.Time)) {
-	now := q.clock.Now()
 	tx := q.store.Begin()
-	q.mu.Lock()
-	if !q.deleted {
-		f(tx, now)
-		q.pump(tx, now)
-		q.expire(tx, now)
-	}
-	q.mu.Unlock()
+	q.changeIn(tx, func(now time.Time) { f(tx, now) })
 	tx.End()
 	q.Settle()
+}
+
+// changeIn runs f locked, as a part of tx.
+func (q *Queue) changeIn(tx *store.Tx, f func(now time.Time)) {
+	now := q.clock.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.deleted {
+		return
+	}
+	f(now)
+	q.pump(tx, now)
+	q.expire(tx, now)
 }

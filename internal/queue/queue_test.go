@@ -125,7 +125,7 @@ func (b *bench) drain(q *Queue) []string {
 			return got
 		}
 		got = append(got, string(d.Message.Body))
-		q.Ack(d.Entry)
+		settle(q, func(tx *store.Tx) { q.Ack(tx, d.Entry) })
 	}
 }
 
@@ -194,7 +194,7 @@ func TestOrderThroughDiskAndRestart(t *testing.T) {
 			if got := string(d.Message.Body); got != strconv.Itoa(i) || d.Redelivered {
 				t.Fatalf("got %q redelivered %v, want %d", got, d.Redelivered, i)
 			}
-			q.Ack(d.Entry)
+			settle(q, func(tx *store.Tx) { q.Ack(tx, d.Entry) })
 		}
 		b.restart()
 		q = b.queue(1, s)
@@ -328,7 +328,7 @@ func TestTTLZero(t *testing.T) {
 		}
 		b.publish(q, "somebody")
 		same(t, "with one", sink.bodies(), []string{"somebody"})
-		q.Requeue(false, sink.got[0].Entry)
+		settle(q, func(tx *store.Tx) { q.Requeue(tx, false, sink.got[0].Entry) })
 		same(t, "requeued", b.letters, []string{"expired nobody", "expired somebody"})
 	})
 }
@@ -356,7 +356,7 @@ func TestUnacknowledgedDoesNotExpire(t *testing.T) {
 	d, _ := q.Get(false)
 	b.clock.Advance(time.Minute)
 	same(t, "out", b.letters, nil)
-	q.Requeue(false, d.Entry)
+	settle(q, func(tx *store.Tx) { q.Requeue(tx, false, d.Entry) })
 	same(t, "requeued", b.letters, []string{"expired m"})
 }
 
@@ -385,8 +385,8 @@ func TestRequeuePosition(t *testing.T) {
 			q := b.queue(1, c.settings)
 			b.publish(q, "a", "b", "c", "d")
 			out := take(q, 3)
-			q.Requeue(false, out[2])
-			q.Requeue(false, out[0], out[1])
+			settle(q, func(tx *store.Tx) { q.Requeue(tx, false, out[2]) })
+			settle(q, func(tx *store.Tx) { q.Requeue(tx, false, out[0], out[1]) })
 			same(t, "order", b.drain(q), c.want)
 		})
 	}
@@ -406,7 +406,7 @@ func TestDeliveryLimit(t *testing.T) {
 		if want := (message.Counts{Returns: uint32(i), Failures: uint32(i)}); d.Counts != want || d.Redelivered != (i > 0) {
 			t.Fatalf("delivery %d: counts %+v redelivered %v", i+1, d.Counts, d.Redelivered)
 		}
-		q.Requeue(true, d.Entry)
+		settle(q, func(tx *store.Tx) { q.Requeue(tx, true, d.Entry) })
 	}
 	same(t, "dead letters", b.letters, []string{"delivery_limit poison"})
 }
@@ -419,7 +419,7 @@ func TestNackDoesNotCountAsFailure(t *testing.T) {
 	b.publish(q, "m")
 	for range 5 {
 		d, _ := q.Get(false)
-		q.Requeue(false, d.Entry)
+		settle(q, func(tx *store.Tx) { q.Requeue(tx, false, d.Entry) })
 	}
 	d, ok := q.Get(false)
 	if want := (message.Counts{Returns: 5}); !ok || d.Counts != want {
@@ -434,7 +434,7 @@ func TestCountsSurviveRestart(t *testing.T) {
 	b.publish(q, "m")
 	for range 3 {
 		d, _ := q.Get(false)
-		q.Requeue(true, d.Entry)
+		settle(q, func(tx *store.Tx) { q.Requeue(tx, true, d.Entry) })
 	}
 	b.restart()
 	d, _ := b.queue(1, s).Get(false)
@@ -457,7 +457,7 @@ func TestRejectDeadLettersInOrder(t *testing.T) {
 		for _, d := range sink.got {
 			entries = append(entries, d.Entry)
 		}
-		q.Reject(true, entries...)
+		settle(q, func(tx *store.Tx) { q.Reject(tx, true, entries...) })
 		b.restart()
 		same(t, "in the target after a restart", b.drain(b.queue(99, Defaults(Classic, true))), numbers(0, 1000))
 		if c := b.queue(1, s).Counts(); c.Ready != 0 {
@@ -471,7 +471,7 @@ func TestWithoutDeadLetterExchangeRejectedIsGone(t *testing.T) {
 	q := b.queue(1, Defaults(Classic, true))
 	b.publish(q, "m")
 	d, _ := q.Get(false)
-	q.Reject(false, d.Entry)
+	settle(q, func(tx *store.Tx) { q.Reject(tx, false, d.Entry) })
 	b.restart()
 	if c := b.queue(1, Defaults(Classic, true)).Counts(); c.Ready != 0 {
 		t.Fatal("it came back")
@@ -560,7 +560,7 @@ func TestPriorities(t *testing.T) {
 	over.Priority = 200
 	b.publishMessage(q, over)
 	d, _ := q.Get(false)
-	q.Requeue(false, d.Entry)
+	settle(q, func(tx *store.Tx) { q.Requeue(tx, false, d.Entry) })
 	b.restart()
 	same(t, "order", b.drain(b.queue(1, s)), []string{"high", "over", "middle", "low"})
 }
@@ -577,7 +577,7 @@ func TestConsumersTakeTurnsWithinTheirPrefetch(t *testing.T) {
 	b.publish(q, "a", "b", "c", "d", "e")
 	same(t, "one", one.bodies(), []string{"a", "c"})
 	same(t, "two", two.bodies(), []string{"b", "d"})
-	q.Ack(two.got[0].Entry)
+	settle(q, func(tx *store.Tx) { q.Ack(tx, two.got[0].Entry) })
 	same(t, "two after an ack", two.bodies(), []string{"b", "d", "e"})
 	if c := q.Counts(); c != (Counts{Ready: 0, Unacked: 4, Consumers: 2}) {
 		t.Fatalf("counts %+v", c)
@@ -655,7 +655,7 @@ func TestCancelledConsumerKeepsWhatItHas(t *testing.T) {
 	if n := q.Counts(); n != (Counts{Ready: 1, Unacked: 1}) {
 		t.Fatalf("counts %+v", n)
 	}
-	q.Ack(sink.got[0].Entry)
+	settle(q, func(tx *store.Tx) { q.Ack(tx, sink.got[0].Entry) })
 	same(t, "delivered", sink.bodies(), []string{"a"})
 }
 
@@ -667,7 +667,7 @@ func TestPurgeLeavesTheUnacknowledged(t *testing.T) {
 		b.publish(q, numbers(0, n)...)
 		out, _ := q.Get(false)
 		back, _ := q.Get(false)
-		q.Requeue(false, back.Entry)
+		settle(q, func(tx *store.Tx) { q.Requeue(tx, false, back.Entry) })
 		purged, err := q.Purge(t.Context())
 		if err != nil || purged != n-1 {
 			t.Fatalf("purged %d, %v", purged, err)
@@ -675,7 +675,7 @@ func TestPurgeLeavesTheUnacknowledged(t *testing.T) {
 		if c := q.Counts(); c != (Counts{Unacked: 1}) {
 			t.Fatalf("counts %+v", c)
 		}
-		q.Requeue(false, out.Entry)
+		settle(q, func(tx *store.Tx) { q.Requeue(tx, false, out.Entry) })
 		b.publish(q, "new")
 		b.restart()
 		same(t, "after the restart", b.drain(b.queue(1, s)), []string{"0", "new"})
@@ -700,7 +700,7 @@ func TestDelete(t *testing.T) {
 	if o := b.publishMessage(q, persistent("late")); o != Gone {
 		t.Fatalf("publishing to it: %v", o)
 	}
-	q.Ack(sink.got[0].Entry)
+	settle(q, func(tx *store.Tx) { q.Ack(tx, sink.got[0].Entry) })
 	b.restart()
 	if c := b.queue(1, s).Counts(); c.Ready != 0 {
 		t.Fatalf("%d messages are still there", c.Ready)
@@ -750,4 +750,12 @@ func TestNoAckIsDoneOnDelivery(t *testing.T) {
 	if c := b.queue(1, s).Counts(); c.Ready != 0 {
 		t.Fatal("they came back")
 	}
+}
+
+// settle has entries settled in a unit of work of their own.
+func settle(q *Queue, f func(tx *store.Tx)) {
+	tx := q.store.Begin()
+	f(tx)
+	tx.End()
+	q.Settle()
 }

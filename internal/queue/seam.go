@@ -24,9 +24,12 @@ type Source interface {
 	Cancel(c *Consumer) (last bool)
 	// Resume says that a consumer whose Sink has refused a delivery can take one again.
 	Resume(c *Consumer)
-	// Ack, Reject and Requeue settle entries that have been delivered, each once.
-	// failed tells a failed delivery from one that just did not happen.
-	Ack(entries ...*Entry)
-	Reject(failed bool, entries ...*Entry)
-	Requeue(failed bool, entries ...*Entry)
+	// Ack, Reject and Requeue settle entries that have been delivered, each once, as a
+	// part of tx. failed tells a failed delivery from one that just did not happen.
+	// Call Settle once tx has ended.
+	Ack(tx *store.Tx, entries ...*Entry)
+	Reject(tx *store.Tx, failed bool, entries ...*Entry)
+	Requeue(tx *store.Tx, failed bool, entries ...*Entry)
+	// Settle does what follows from a unit of work that has ended. Call it holding none.
+	Settle()
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
@@ -249,5 +248,5 @@ func (ch *channel) release() {
 	for _, k := range consumers {
 		c.host.Cancel(&k.Consumer)
 	}
-	c.eachQueue(unsettled, func(q queue.Source, entries []*queue.Entry) { q.Requeue(true, entries...) })
+	c.apply(rejectedRequeue, unsettled) // a lost channel counts as a failed delivery
 }

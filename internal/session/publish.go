@@ -80,7 +80,7 @@ func (ch *channel) message(p *content) (*message.Message, error) {
 
 // route publishes m. The waiter is told of it later if, and only if, it is routed.
 func (ch *channel) route(m *message.Message, w store.Waiter, tag uint64) (vhost.Outcome, error) {
-	if m.Exchange == "" && strings.HasPrefix(m.Keys[0], replyPrefix) {
+	if isReply(m) {
 		if !ch.conn.server.replies.deliver(m) {
 			return vhost.Unroutable, nil
 		}
@@ -90,6 +90,11 @@ func (ch *channel) route(m *message.Message, w store.Waiter, tag uint64) (vhost.
 		return vhost.Routed, nil
 	}
 	return ch.conn.host.Publish(m, w, tag)
+}
+
+// isReply tells whether m goes to a consumer of replies, past all queues.
+func isReply(m *message.Message) bool {
+	return m.Exchange == "" && strings.HasPrefix(m.Keys[0], replyPrefix)
 }
 
 // unroutable gives m back if it is mandatory. With conn.mu held.

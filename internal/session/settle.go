@@ -2,6 +2,7 @@ package session
 
 import (
 	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
@@ -101,22 +102,30 @@ func (ch *channel) take(list []unacked, tag uint64, multiple bool, v verdict) ([
 	return list, nil
 }
 
-// apply tells the queues.
+// apply tells the queues, each in a unit of work of its own.
 func (c *conn) apply(v verdict, list []unacked) {
 	c.eachQueue(list, func(q queue.Source, entries []*queue.Entry) {
-		switch v {
-		case acked:
-			q.Ack(entries...)
-		case nackedRequeue:
-			q.Requeue(false, entries...)
-		case nackedDiscard:
-			q.Reject(false, entries...)
-		case rejectedRequeue:
-			q.Requeue(true, entries...)
-		case rejectedDiscard:
-			q.Reject(true, entries...)
-		}
+		tx := c.host.Begin()
+		v.apply(tx, q, entries)
+		tx.End()
+		q.Settle()
 	})
+}
+
+// apply tells a queue as a part of tx.
+func (v verdict) apply(tx *store.Tx, q queue.Source, entries []*queue.Entry) {
+	switch v {
+	case acked:
+		q.Ack(tx, entries...)
+	case nackedRequeue:
+		q.Requeue(tx, false, entries...)
+	case nackedDiscard:
+		q.Reject(tx, false, entries...)
+	case rejectedRequeue:
+		q.Requeue(tx, true, entries...)
+	case rejectedDiscard:
+		q.Reject(tx, true, entries...)
+	}
 }
 
 // eachQueue calls f for each queue with the entries of list that are the queue's, in

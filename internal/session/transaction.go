@@ -3,23 +3,24 @@ package session
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/vhost"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
 // transaction is what a channel in tx mode has gathered since the last commit. It is
-// atomic as far as RabbitMQ's is: a crash in the middle of a commit may leave a part
-// of it.
+// committed as one unit of work: a crash leaves all of it or nothing. RabbitMQ promises
+// that for a single queue only.
 type transaction struct {
 	messages []outgoing
 	settled  []settled
 }
 
 type outgoing struct {
-	message   *message.Message
+	vhost.Publication
 	mandatory bool
 }
 
@@ -29,10 +30,14 @@ type settled struct {
 }
 
 func (t *transaction) publish(h *vhost.Host, m *message.Message, mandatory bool) error {
-	if err := h.CheckPublish(m.Exchange); err != nil {
-		return err
+	p := vhost.Publication{Message: m}
+	if !isReply(m) {
+		var err error
+		if p, err = h.Route(m); err != nil {
+			return err
+		}
 	}
-	t.messages = append(t.messages, outgoing{m, mandatory})
+	t.messages = append(t.messages, outgoing{p, mandatory})
 	return nil
 }
 
@@ -66,7 +71,9 @@ func notTransactional() error {
 	return wire.Errorf(wire.PreconditionFailed, "channel is not transactional")
 }
 
-// commit publishes and settles what was gathered, and answers when it is durable.
+// commit publishes and settles what was gathered, and answers when it is durable. When a
+// queue refuses one of the messages the rest is done all the same, as in RabbitMQ. When one
+// is gone nothing is done.
 func (ch *channel) commit() error {
 	t := ch.transaction
 	if t == nil {
@@ -76,33 +83,73 @@ func (ch *channel) commit() error {
 	c := ch.conn
 	c.publishing.Store(true)
 	defer c.publishing.Store(false)
-	all := newGathering()
 	for _, o := range t.messages {
-		all.add()
-		outcome, err := ch.route(o.message, all, 0)
-		switch {
-		case err == nil && outcome == vhost.Routed:
-			continue
-		case outcome == vhost.Refused:
-			all.Committed(0, wire.Errorf(wire.PreconditionFailed, "partial tx completion"))
-			continue
-		default:
-			c.mu.Lock()
-			ch.unroutable(o.message, o.mandatory)
-			c.awaitRoom()
-			c.mu.Unlock()
+		if err := c.host.CheckQueues(o.Publication); err != nil {
+			return err
 		}
-		all.Committed(0, nil)
 	}
-	for _, s := range t.settled {
-		c.apply(s.verdict, s.list)
+	tx := c.host.Begin()
+	done := ch.perform(tx, t)
+	durable := make(durability, 1)
+	tx.Commit(durable, 0)
+	for _, q := range done.queues {
+		q.Settle()
 	}
 	ch.resumeHeld()
-	if err := all.wait(c.ctx); err != nil {
+	for _, o := range done.unroutable {
+		c.mu.Lock()
+		ch.unroutable(o.Message, o.mandatory)
+		c.wakeWriter()
+		c.awaitRoom()
+		c.mu.Unlock()
+	}
+	if err := durable.wait(c.ctx); err != nil {
 		return err
+	}
+	if done.refused {
+		return wire.Errorf(wire.PreconditionFailed, "partial tx completion")
 	}
 	ch.send(&wire.TxCommitOk{})
 	return nil
+}
+
+// performed is what became of a transaction.
+type performed struct {
+	queues     []interface{ Settle() } // that it has changed
+	unroutable []outgoing
+	refused    bool // a queue has refused a message
+}
+
+// perform publishes and settles what was gathered, as a part of tx.
+func (ch *channel) perform(tx *store.Tx, t *transaction) (p performed) {
+	for _, o := range t.messages {
+		outcome, reached := ch.publishIn(tx, o.Publication)
+		for _, q := range reached {
+			p.queues = append(p.queues, q)
+		}
+		p.refused = p.refused || outcome == vhost.Refused
+		if outcome == vhost.Unroutable {
+			p.unroutable = append(p.unroutable, o)
+		}
+	}
+	for _, s := range t.settled {
+		ch.conn.eachQueue(s.list, func(q queue.Source, entries []*queue.Entry) {
+			s.verdict.apply(tx, q, entries)
+			p.queues = append(p.queues, q)
+		})
+	}
+	return p
+}
+
+// publishIn publishes a message of a transaction as a part of tx.
+func (ch *channel) publishIn(tx *store.Tx, p vhost.Publication) (vhost.Outcome, []queue.Target) {
+	if isReply(p.Message) {
+		if ch.conn.server.replies.deliver(p.Message) {
+			return vhost.Routed, nil
+		}
+		return vhost.Unroutable, nil
+	}
+	return ch.conn.host.PublishIn(tx, p)
 }
 
 func (ch *channel) rollback() error {
@@ -118,40 +165,16 @@ func (ch *channel) rollback() error {
 	return nil
 }
 
-// gathering waits until a number of messages are durable.
-type gathering struct {
-	mu   sync.Mutex
-	left int // and one for the waiting itself
-	err  error
-	done chan struct{}
-}
+// durability tells when a unit of work is durable.
+type durability chan error
 
-func newGathering() *gathering { return &gathering{left: 1, done: make(chan struct{})} }
+// Committed says that it is, or why not.
+func (d durability) Committed(_ uint64, err error) { d <- err }
 
-func (g *gathering) add() {
-	g.mu.Lock()
-	g.left++
-	g.mu.Unlock()
-}
-
-// Committed says that one of the messages is durable, or why it is not.
-func (g *gathering) Committed(_ uint64, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.err == nil {
-		g.err = err
-	}
-	if g.left--; g.left == 0 {
-		close(g.done)
-	}
-}
-
-// wait returns the first error.
-func (g *gathering) wait(ctx context.Context) error {
-	g.Committed(0, nil)
+func (d durability) wait(ctx context.Context) error {
 	select {
-	case <-g.done:
-		return g.err
+	case err := <-d:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -71,7 +71,10 @@ func BenchmarkPublishConsumeConfirm(b *testing.B) {
 					waiting--
 				}
 				if len(sink.out) == 64 {
-					q.Ack(sink.out...)
+					tx := h.Begin()
+					q.Ack(tx, sink.out...)
+					tx.End()
+					q.Settle()
 					sink.out = sink.out[:0]
 				}
 			}

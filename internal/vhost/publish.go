@@ -64,6 +64,20 @@ func (h *Host) Publish(m *message.Message, w store.Waiter, tag uint64) (Outcome,
 	}
 	x.publishedIn.Add(1)
 	x.publishedOut.Add(uint64(len(r.queues)))
+	outcome := h.enqueue(tx, m, r)
+	if outcome == Routed && w != nil {
+		tx.Commit(w, tag)
+	} else {
+		tx.End()
+	}
+	for _, q := range r.queues {
+		q.Settle()
+	}
+	return outcome, nil
+}
+
+// enqueue puts m where it has been routed to.
+func (h *Host) enqueue(tx *store.Tx, m *message.Message, r *routing) Outcome {
 	outcome := Unroutable
 	if r.delay(tx, m, h.clock.Now()) {
 		outcome = Routed
@@ -79,15 +93,7 @@ func (h *Host) Publish(m *message.Message, w store.Waiter, tag uint64) (Outcome,
 			}
 		}
 	}
-	if outcome == Routed && w != nil {
-		tx.Commit(w, tag)
-	} else {
-		tx.End()
-	}
-	for _, q := range r.queues {
-		q.Settle()
-	}
-	return outcome, nil
+	return outcome
 }
 
 // DeadLetter publishes m, which has just died for reason, to its exchange. Queues that

@@ -28,8 +28,10 @@ type bench struct {
 	store *store.Store
 }
 
-func newBench(t *testing.T) *bench {
-	b := &bench{t: t, clock: clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), fs: vfs.NewMem()}
+func newBench(t *testing.T) *bench { return newBenchOn(t, vfs.NewMem()) }
+
+func newBenchOn(t *testing.T, fs vfs.FS) *bench {
+	b := &bench{t: t, clock: clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), fs: fs}
 	b.open()
 	t.Cleanup(func() {
 		if err := b.store.Close(); err != nil {
@@ -248,7 +250,10 @@ func TestRetryLoop(t *testing.T) {
 				t.Fatalf("round %d: rejected %d times", round, n)
 			}
 		}
-		d.Queue.Reject(true, d.Entry)
+		tx := b.Begin()
+		d.Queue.Reject(tx, true, d.Entry)
+		tx.End()
+		d.Queue.Settle()
 		b.clock.Advance(999 * time.Millisecond)
 		if c, _ := b.CheckQueue(nil, "work"); c.Messages != 0 {
 			t.Fatalf("round %d: it is back early", round)
