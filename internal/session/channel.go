@@ -56,9 +56,13 @@ func newChannel(c *conn, number uint16) *channel {
 // frame handles a frame on the channel.
 func (ch *channel) frame(f wire.Frame) error {
 	if f.Type != wire.FrameMethod {
-		id := ch.content.method
+		id, had := ch.content.method, cap(ch.content.bytes)
 		complete, err := ch.content.add(f)
-		if complete {
+		if err == nil {
+			err = ch.conn.hold(cap(ch.content.bytes) - had)
+		}
+		if complete && err == nil {
+			ch.conn.let(cap(ch.content.bytes))
 			err = ch.method(id, nil)
 			ch.content.reset()
 		}
@@ -242,6 +246,7 @@ func (ch *channel) release() {
 	ch.consumers = nil
 	c.mu.Unlock()
 	if ch.transaction != nil {
+		c.let(ch.transaction.size)
 		unsettled = ch.transaction.release(unsettled)
 	}
 	ch.dropReply()

@@ -37,6 +37,7 @@ type conn struct {
 	frames   *wire.Reader
 	channels map[uint16]*channel
 	names    names
+	held     int            // see hold
 	acks     []unacked      // by basic.ack, not told to the queues yet
 	acksOf   *channel       // whose they are
 	settling []unacked      // reused, as is the next

@@ -38,7 +38,10 @@ func (ch *channel) publish() error {
 	}
 	ch.publishes.Add(1)
 	if ch.transaction != nil {
-		return ch.transaction.publish(ch.conn.host, m, p.mandatory)
+		if err := ch.transaction.publish(ch.conn.host, m, p.mandatory); err != nil {
+			return err
+		}
+		return ch.conn.hold(sizeOf(m))
 	}
 	var waiter store.Waiter
 	if ch.confirming {

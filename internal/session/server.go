@@ -21,6 +21,9 @@ type Options struct {
 	// Directory knows the users. The user "guest" may connect from loopback addresses
 	// only.
 	Directory *access.Directory
+	// MaxHeld is how many bytes of messages that are not complete or not committed yet
+	// one connection may hold. More closes it with RESOURCE_ERROR. 0 means 128 MiB.
+	MaxHeld int
 	// Logger is told of connections and their errors; nil discards.
 	Logger *slog.Logger
 }
@@ -47,6 +50,9 @@ var ErrClosed = errors.New("session: server closed")
 func NewServer(o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.MaxHeld == 0 {
+		o.MaxHeld = defaultMaxHeld
 	}
 	return &Server{options: o, log: o.Logger, conns: map[*conn]struct{}{}, past: map[string]Totals{}}
 }

@@ -16,6 +16,7 @@ import (
 // that for a single queue only.
 type transaction struct {
 	messages []outgoing
+	size     int // of the messages, see sizeOf
 	settled  []settled
 }
 
@@ -38,6 +39,7 @@ func (t *transaction) publish(h *vhost.Host, m *message.Message, mandatory bool)
 		}
 	}
 	t.messages = append(t.messages, outgoing{p, mandatory})
+	t.size += sizeOf(m)
 	return nil
 }
 
@@ -81,6 +83,7 @@ func (ch *channel) commit() error {
 	}
 	ch.transaction = &transaction{}
 	c := ch.conn
+	c.let(t.size)
 	c.publishing.Store(true)
 	defer c.publishing.Store(false)
 	for _, o := range t.messages {
@@ -158,6 +161,7 @@ func (ch *channel) rollback() error {
 		return notTransactional()
 	}
 	ch.transaction = &transaction{}
+	ch.conn.let(t.size)
 	ch.conn.mu.Lock()
 	ch.unacked.putBack(t.release(nil))
 	ch.conn.mu.Unlock()
