@@ -1,6 +1,7 @@
 package message
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"time"
@@ -97,6 +98,44 @@ func (m *Message) Delivered(c Counts) []byte {
 	p.Headers = headers
 	p.Flags |= wire.FlagHeaders
 	return p.AppendTo(nil)
+}
+
+// offsetHeader tells consumers of a stream where in it a message is. Source:
+// https://www.rabbitmq.com/docs/streams#consuming.
+const offsetHeader = "x-stream-offset"
+
+// DeliveredAt is Delivered for a message of a stream, with its offset among the headers.
+func (m *Message) DeliveredAt(offset uint64) []byte {
+	raw := m.Delivered(Counts{})
+	v, err := wire.ViewProperties(raw)
+	if err != nil {
+		return raw
+	}
+	at := 2 // where the headers are: behind the flags and the content type and encoding
+	if v.Has(wire.FlagContentType) {
+		at += 1 + len(v.ContentType)
+	}
+	if v.Has(wire.FlagContentEncoding) {
+		at += 1 + len(v.ContentEncoding)
+	}
+	behind := at
+	if v.Has(wire.FlagHeaders) {
+		behind += 4 + len(v.Headers)
+	}
+	headers := v.Headers
+	if _, taken := v.Header(offsetHeader); taken {
+		t, _ := wire.ParseTable(v.Headers)
+		headers = without(t, offsetHeader).AppendTo(nil)
+	}
+	const ownSize = 1 + len(offsetHeader) + 1 + 8
+	b := make([]byte, 0, len(raw)+4+ownSize)
+	b = binary.BigEndian.AppendUint16(b, v.Flags|wire.FlagHeaders)
+	b = append(b, raw[2:at]...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(headers)+ownSize))
+	b = append(b, headers...)
+	b = append(append(b, byte(len(offsetHeader))), offsetHeader...)
+	b = binary.BigEndian.AppendUint64(append(b, 'l'), offset)
+	return append(b, raw[behind:]...)
 }
 
 // deathHeaders writes x-death and its companions with the fields, order and types of

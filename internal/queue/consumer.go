@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/wire"
 )
 
 // Delivery is a message on its way to a consumer or a get.
@@ -14,10 +15,21 @@ type Delivery struct {
 	Entry       *Entry
 	Message     *message.Message
 	Redelivered bool
+	// Offset is the message's place in the stream, if it comes from one (InStream).
+	Offset   uint64
+	InStream bool
 	// Counts are what a quorum queue tells of earlier deliveries.
 	Counts message.Counts
 	// Remaining is how many messages are still ready in the queue.
 	Remaining int
+}
+
+// Properties are the message's properties with what the broker adds to them.
+func (d *Delivery) Properties() []byte {
+	if d.InStream {
+		return d.Message.DeliveredAt(d.Offset)
+	}
+	return d.Message.Delivered(d.Counts)
 }
 
 // Sink is where a consumer's messages go. It is called with the queue locked, so it
@@ -39,6 +51,10 @@ type Consumer struct {
 	Exclusive bool // no other consumer beside it
 	Prefetch  int  // most unacknowledged messages, 0 for no limit
 	Priority  int  // x-priority: higher ones are served first
+
+	// ChannelLimit is the limit of all consumers of the channel together, 0 for none.
+	ChannelLimit int
+	Arguments    wire.Table
 
 	queue   Source
 	unacked int

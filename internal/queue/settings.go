@@ -13,6 +13,7 @@ type Type string
 const (
 	Classic Type = "classic"
 	Quorum  Type = "quorum"
+	Stream  Type = "stream" // made by internal/stream
 )
 
 // Overflow is what happens when a length limit is reached.
@@ -67,7 +68,16 @@ type Settings struct {
 	ConsumerTimeout time.Duration
 	// Retry is when what comes back to a quorum queue is delivered again.
 	Retry Retry
+	// MaxAge is how long a stream keeps messages at least (x-max-age), or Unlimited;
+	// MaxBytes is how much it keeps at least.
+	MaxAge time.Duration
+	// SegmentBytes is how much a stream gathers before it begins a new segment.
+	SegmentBytes int64
 }
+
+// DefaultSegmentBytes is the size of a stream's segments unless the stream says
+// otherwise. Source: https://www.rabbitmq.com/docs/streams#retention.
+const DefaultSegmentBytes = 500_000_000
 
 // Defaults are the settings of a queue declared without arguments.
 func Defaults(t Type, durable bool) Settings {
@@ -75,6 +85,7 @@ func Defaults(t Type, durable bool) Settings {
 		Type: t, Durable: durable,
 		TTL: Unlimited, Expires: Unlimited, MaxLength: Unlimited, MaxBytes: Unlimited,
 		Overflow: DropHead, DeliveryLimit: Unlimited,
+		MaxAge: Unlimited, SegmentBytes: DefaultSegmentBytes,
 	}
 	if t == Quorum {
 		s.DeliveryLimit = DefaultDeliveryLimit
@@ -84,8 +95,14 @@ func Defaults(t Type, durable bool) Settings {
 	return s
 }
 
-// Levels is how many numbers of the store a queue takes: one for each priority.
-func (s *Settings) Levels() store.QueueID { return store.QueueID(s.MaxPriority) + 1 }
+// Levels is how many numbers of the store a queue takes: one for each priority, or for the
+// messages and the segments of a stream.
+func (s *Settings) Levels() store.QueueID {
+	if s.Type == Stream {
+		return 2
+	}
+	return store.QueueID(s.MaxPriority) + 1
+}
 
 // stores tells whether a message with or without the persistent flag is kept on disk.
 // A quorum queue keeps all of them.

@@ -49,8 +49,13 @@ var direction = []struct {
 		because:  "what waits for its time knows nothing of exchanges: it is handed a way to release it",
 	},
 	{
+		packages: "internal/stream",
+		ours:     "internal/clock internal/message internal/queue internal/store internal/wire",
+		because:  "a stream knows nothing of exchanges and connections",
+	},
+	{
 		packages: "internal/vhost",
-		ours:     "internal/clock internal/delayed internal/message internal/policy internal/queue internal/route internal/store internal/wire internal/xdeath",
+		ours:     "internal/clock internal/delayed internal/message internal/policy internal/queue internal/route internal/store internal/stream internal/wire internal/xdeath",
 		because:  "a virtual host knows nothing of connections",
 	},
 	{
@@ -154,7 +159,7 @@ func TestExclusiveImports(t *testing.T) {
 
 // brokerSide is what the broker consists of. It speaks AMQP through internal/wire, the clients through amqp091-go:
 // two independent implementations meet in every test, and neither can hide the other's mistakes.
-const brokerSide = "broker internal/access internal/session internal/vhost internal/delayed internal/queue internal/message internal/store internal/wire"
+const brokerSide = "broker internal/access internal/session internal/vhost internal/delayed internal/queue internal/stream internal/message internal/store internal/wire"
 
 func TestClientAndBrokerAreApart(t *testing.T) {
 	for _, p := range packages(t) {

@@ -43,6 +43,7 @@ func (ch *channel) consume(m *wire.BasicConsume) error {
 	k := &consumer{channel: ch, arguments: m.Arguments, announced: m.NoWait}
 	k.Consumer = queue.Consumer{
 		Sink: k, Tag: m.ConsumerTag, NoAck: m.NoAck, Exclusive: m.Exclusive, Prefetch: ch.prefetch, Priority: priority,
+		ChannelLimit: ch.limit, Arguments: m.Arguments,
 	}
 	if k.Tag == "" {
 		k.Tag = consumerTag()
@@ -120,7 +121,7 @@ func (k *consumer) announce() {
 
 // Deliver writes a delivery, or refuses it while the client has enough to read.
 func (k *consumer) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
-	properties := d.Message.Delivered(d.Counts)
+	properties := d.Properties()
 	ch := k.channel
 	c := ch.conn
 	c.mu.Lock()
@@ -279,7 +280,7 @@ func (ch *channel) get(m *wire.BasicGet) error {
 		ch.send(&wire.BasicGetEmpty{})
 		return nil
 	}
-	properties := d.Message.Delivered(d.Counts)
+	properties := d.Properties()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ch.counts.got(m.NoAck, d.Redelivered)

@@ -39,6 +39,7 @@ func (s *Store) finish(t *Tx, w waiting) {
 	s.mu.Lock()
 	if s.closing {
 		s.mu.Unlock()
+		tell(t.notified, ErrClosed)
 		s.recycle(t)
 		if w.w != nil {
 			w.w.Committed(w.tag, ErrClosed)
@@ -50,8 +51,11 @@ func (s *Store) finish(t *Tx, w waiting) {
 		g.add(&t.ops[i])
 	}
 	u := g.urgencyNow()
+	g.waiters = append(g.waiters, t.notified...)
 	if w.w != nil {
 		g.waiters = append(g.waiters, w)
+	}
+	if w.w != nil || len(t.notified) > 0 {
 		u = urgencyNow
 	}
 	wake := u > g.urgency
@@ -70,6 +74,8 @@ func (s *Store) finish(t *Tx, w waiting) {
 func (s *Store) recycle(t *Tx) {
 	clear(t.ops)
 	t.ops = t.ops[:0]
+	clear(t.notified)
+	t.notified = t.notified[:0]
 	if cap(t.ops) > 1024 {
 		t.ops = nil
 	}

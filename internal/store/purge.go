@@ -12,9 +12,13 @@ func (w *batchWriter) purge(o *op, index int) error {
 		if *messages == 0 {
 			continue
 		}
-		gone, err := w.count(st, space, r, index)
-		if err = w.tolerate(err); err != nil {
-			return err
+		gone := o.more.known
+		if !o.known || space == spaceTransient {
+			var err error
+			gone, err = w.count(st, space, r, index)
+			if err = w.tolerate(err); err != nil {
+				return err
+			}
 		}
 		if err := w.deleteRecords(st, space, r, gone.messages, index); err != nil {
 			return err

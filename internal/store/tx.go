@@ -44,8 +44,9 @@ func (p *Put) Committed() bool { return p.committed.Load() }
 //
 // A Tx belongs to one goroutine; it must end exactly once, and must not be used after it ended. An open Tx holds no lock.
 type Tx struct {
-	s   *Store
-	ops []op
+	s        *Store
+	ops      []op
+	notified []waiting
 }
 
 type opKind uint8
@@ -77,6 +78,7 @@ type op struct {
 // opDetail is what only the rarer operations need.
 type opDetail struct {
 	to    uint64 // end of a purge
+	known amount // what it removes, if op.known
 	key   string // of a definition
 	value []byte // of a definition or a mark
 }
@@ -146,7 +148,25 @@ func (t *Tx) Purge(q QueueID, from, to uint64) {
 	}
 }
 
-// End ends the unit of work; nobody is told.
+// PurgeKnown is Purge for a range of which the caller knows how many durable records it has and the sum of their sizes. It costs the
+// same however many they are.
+func (t *Tx) PurgeKnown(q QueueID, from, to, messages, bytes uint64) {
+	if from < to {
+		t.ops = append(t.ops, op{kind: opPurge, known: true, q: q, seq: from, more: &opDetail{to: to, known: amount{messages, bytes}}})
+	}
+}
+
+// Notify has w told with tag as well when the unit of work is durable, before the one that is given to Commit. Of calls with
+// the same w in a row only the last counts.
+func (t *Tx) Notify(w Waiter, tag uint64) {
+	if n := len(t.notified); n > 0 && t.notified[n-1].w == w {
+		t.notified[n-1].tag = tag
+		return
+	}
+	t.notified = append(t.notified, waiting{w, tag})
+}
+
+// End ends the unit of work; nobody is told but by Notify.
 func (t *Tx) End() { t.s.finish(t, waiting{}) }
 
 // Commit ends the unit of work; w is told with tag when it, and all that ended before it, is durable. That holds for a unit of work without

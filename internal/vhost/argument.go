@@ -9,6 +9,7 @@ import (
 	"github.com/dormousemq/dormouse/internal/message"
 	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/stream"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
@@ -27,7 +28,8 @@ var (
 	both    = []queue.Type{queue.Classic, queue.Quorum}
 	classic = []queue.Type{queue.Classic}
 	quorum  = []queue.Type{queue.Quorum}
-	stream  = []queue.Type{} // known, but to neither of these
+	streams = []queue.Type{queue.Stream}
+	all     = []queue.Type{queue.Classic, queue.Quorum, queue.Stream}
 )
 
 // queueArguments are the known arguments, in the order in which they are checked. Others
@@ -92,15 +94,24 @@ var queueArguments = []queueArgument{
 		s.Expires = ms
 		return reason
 	}},
-	{"x-initial-cluster-size", stream, ignored},
-	{"x-max-age", stream, ignored},
+	{"x-initial-cluster-size", streams, positive},
+	{"x-max-age", streams, func(s *queue.Settings, v any) string {
+		text, ok := v.(string)
+		if !ok {
+			return unacceptable(v, ok)
+		}
+		if s.MaxAge, ok = stream.ParseAge(text); !ok {
+			return "invalid_max_age"
+		}
+		return ""
+	}},
 	{"x-max-in-memory-bytes", quorum, memoryLimit},
 	{"x-max-in-memory-length", quorum, memoryLimit},
 	{"x-max-length", both, func(s *queue.Settings, v any) (reason string) {
 		s.MaxLength, reason = nonNegative(v)
 		return reason
 	}},
-	{"x-max-length-bytes", both, func(s *queue.Settings, v any) (reason string) {
+	{"x-max-length-bytes", all, func(s *queue.Settings, v any) (reason string) {
 		s.MaxBytes, reason = nonNegative(v)
 		return reason
 	}},
@@ -129,13 +140,14 @@ var queueArguments = []queueArgument{
 		}
 		return ""
 	}},
-	{"x-queue-leader-locator", both, func(_ *queue.Settings, v any) string {
-		if v != "client-local" && v != "balanced" {
+	{"x-queue-leader-locator", all, func(_ *queue.Settings, v any) string {
+		where, ok := v.(string)
+		if ok && !slices.Contains(leaderLocators, where) {
 			return "invalid_queue_locator_arg"
 		}
-		return ""
+		return unacceptable(v, ok)
 	}},
-	{queueType, both, ignored}, // read before all others
+	{queueType, all, ignored}, // read before all others
 	{"x-queue-version", classic, func(_ *queue.Settings, v any) string {
 		if n, ok := integer(v); !ok || n != 2 {
 			return fmt.Sprintf("\"unsupported queue version '%s'\"", erlang(v))
@@ -149,9 +161,18 @@ var queueArguments = []queueArgument{
 		s.SingleActiveConsumer = single
 		return unacceptable(v, ok)
 	}},
-	{"x-stream-filter-size-bytes", stream, ignored},
-	{"x-stream-max-segment-size-bytes", stream, ignored},
+	{"x-stream-filter-size-bytes", streams, func(_ *queue.Settings, v any) string {
+		_, reason := nonNegative(v)
+		return reason
+	}},
+	{"x-stream-max-segment-size-bytes", streams, func(s *queue.Settings, v any) (reason string) {
+		s.SegmentBytes, reason = nonNegative(v)
+		return reason
+	}},
 }
+
+// leaderLocators are the ways to place a queue in a cluster, which here are all the same.
+var leaderLocators = []string{"client-local", "balanced", "random", "least-leaders", "min-masters"}
 
 // ignored accepts any value of an argument that makes no difference here: it is about
 // the members of a cluster, or about what is not offered.
@@ -187,7 +208,7 @@ func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 		}
 	}
 	kind := d.kind()
-	if !slices.Contains(both, kind) {
+	if !slices.Contains(all, kind) {
 		return queue.Settings{}, h.invalidArgument(queueType, d.Name, fmt.Sprintf("\"unsupported queue type '%s'\"", kind))
 	}
 	s := queue.Defaults(kind, d.Durable && !d.Exclusive)
@@ -209,15 +230,37 @@ func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 	if s.DeadLetterRoutingKey != nil && s.DeadLetterExchange == nil {
 		return s, h.invalidArgument("x-dead-letter-routing-key", d.Name, "routing_key_but_no_dlx_defined")
 	}
-	if kind == queue.Quorum {
-		for property, wrong := range map[string]bool{"non-durable": !d.Durable, "auto-delete": d.AutoDelete, "exclusive-owner": d.Exclusive} {
-			if wrong {
-				return s, wire.Errorf(wire.PreconditionFailed, "invalid property '%s' for %s", property, h.queueText(d.Name))
+	if kind != queue.Classic {
+		for _, p := range []struct {
+			name  string
+			wrong bool
+		}{{"auto-delete", d.AutoDelete}, {"exclusive-owner", d.Exclusive}, {"non-durable", !d.Durable}} {
+			if p.wrong {
+				return s, wire.Errorf(wire.PreconditionFailed, "invalid property '%s' for %s", p.name, h.queueText(d.Name))
 			}
 		}
 	}
-	return s, nil
+	return s, checkStreamSizes(d)
 }
+
+// checkStreamSizes checks the sizes that a stream is declared with, which RabbitMQ does last.
+func checkStreamSizes(d QueueDeclare) error {
+	if v, has := d.Arguments.Get("x-stream-max-segment-size-bytes"); has {
+		if n, _ := integer(v); n > maxSegmentBytes {
+			return wire.Errorf(wire.PreconditionFailed, "Exceeded max value for x-stream-max-segment-size-bytes")
+		}
+	}
+	if v, has := d.Arguments.Get("x-stream-filter-size-bytes"); has {
+		if n, _ := integer(v); n < 16 || n > 255 {
+			return wire.Errorf(wire.PreconditionFailed, "Invalid value for x-stream-filter-size-bytes")
+		}
+	}
+	return nil
+}
+
+// maxSegmentBytes is the largest size of a stream's segments. Source:
+// https://www.rabbitmq.com/docs/streams#retention.
+const maxSegmentBytes = 3_000_000_000
 
 // withPolicy is what comes of the settings that a queue was declared with and of the
 // policies in effect.

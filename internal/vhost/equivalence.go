@@ -2,8 +2,10 @@ package vhost
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/dormousemq/dormouse/internal/policy"
+	"github.com/dormousemq/dormouse/internal/stream"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
@@ -68,6 +70,9 @@ func (h *Host) queueEquivalence(q *Queue, owner any, d QueueDeclare) error {
 func argumentsEquivalent(has, received wire.Table, of, name string) error {
 	old, hadOld := has.Get(name)
 	now, hasNow := received.Get(name)
+	if name == "x-max-age" {
+		old, now = inMilliseconds(old), inMilliseconds(now)
+	}
 	describe := func(v any, is bool) string {
 		switch {
 		case !is:
@@ -90,6 +95,15 @@ func same(a, b any) bool {
 		return x == y
 	}
 	return wire.TypeName(a) == wire.TypeName(b) && erlang(a) == erlang(b)
+}
+
+// inMilliseconds is the value of x-max-age as RabbitMQ 4.3 compares and shows it.
+func inMilliseconds(v any) any {
+	text, _ := v.(string)
+	if age, ok := stream.ParseAge(text); ok {
+		return strconv.FormatInt(age.Milliseconds(), 10)
+	}
+	return v
 }
 
 func inequivalent(argument, of, received, current string) error {

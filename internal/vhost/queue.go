@@ -11,6 +11,7 @@ import (
 	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/store"
+	"github.com/dormousemq/dormouse/internal/stream"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
@@ -86,6 +87,9 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 	if d.Reserved() {
 		return nil, false, wire.Errorf(wire.AccessRefused, "queue name '%s' contains reserved prefix 'amq.*'", d.Name)
 	}
+	if kind := d.kind(); d.serverNamed && kind != queue.Classic {
+		return nil, false, wire.Errorf(wire.PreconditionFailed, "Cannot declare a server-named queue for type rabbit_%s_queue", kind)
+	}
 	settings, err := h.settings(d)
 	if err != nil {
 		return nil, false, err
@@ -97,7 +101,9 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 	if !d.Exclusive {
 		owner = nil
 	}
-	q = h.addQueue(d, settings, id, owner)
+	if q, err = h.addQueue(d, settings, id, owner); err != nil {
+		return nil, false, wire.Errorf(wire.InternalError, "%v", err)
+	}
 	if settings.Durable {
 		tx.SetDefinition(h.queueKey(d.Name), encodeQueue(q, id))
 	}
@@ -111,15 +117,28 @@ func freeName() string {
 	return "amq.gen-" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueID, owner any) *Queue {
+func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueID, owner any) (*Queue, error) {
 	q := &Queue{declared: d, arguments: settings, owner: owner, bindings: map[*binding]struct{}{}}
 	q.applied = h.policies.For(policy.Target{Name: d.Name, Type: policy.Type(settings.Type)})
 	settings = h.withPolicy(d, settings, q.applied.Definition)
-	q.kind = queue.New(queue.Options{
-		Name: d.Name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
-	})
+	var err error
+	if q.kind, err = h.newKind(d.Name, settings, id); err != nil {
+		return nil, err
+	}
 	h.queues[d.Name] = q
-	return q
+	return q, nil
+}
+
+// newKind makes a queue of what the store has for its numbers.
+func (h *Host) newKind(name string, settings queue.Settings, id store.QueueID) (kind, error) {
+	if settings.Type == queue.Stream {
+		return stream.New(stream.Options{
+			Name: name, VHost: h.name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Logger: h.log,
+		})
+	}
+	return queue.New(queue.Options{
+		Name: name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
+	}), nil
 }
 
 // HasQueue tells whether there is a queue of that name.
@@ -164,6 +183,9 @@ func (h *Host) DeleteQueue(ctx context.Context, owner any, d QueueDelete) (int, 
 	h.mu.Lock()
 	q := h.queues[Stripped(d.Name)]
 	n, err := 0, error(nil)
+	if q != nil && q.arguments.Type == queue.Stream {
+		d.IfUnused, d.IfEmpty = false, false // as RabbitMQ
+	}
 	if q != nil {
 		if err = h.checkOwner(q, owner); err == nil {
 			err = h.quorumDeletable(q, d)
@@ -239,6 +261,9 @@ func (h *Host) PurgeQueue(ctx context.Context, owner any, name string) (int, err
 func (h *Host) Consume(owner any, name string, c *queue.Consumer) error {
 	q, err := h.usable(owner, name)
 	if err != nil {
+		return err
+	}
+	if err := h.checkConsumerArguments(q, c.Arguments); err != nil {
 		return err
 	}
 	err = q.Consume(c)

@@ -48,6 +48,27 @@ func (t Table) Get(name string) (any, bool) {
 	return nil, false
 }
 
+// Integer is the value of an integer field of any width.
+func Integer(v any) (n int64, ok bool) {
+	switch v := v.(type) {
+	case int8:
+		return int64(v), true
+	case uint8:
+		return int64(v), true
+	case int16:
+		return int64(v), true
+	case uint16:
+		return int64(v), true
+	case int32:
+		return int64(v), true
+	case uint32:
+		return int64(v), true
+	case int64:
+		return v, true
+	}
+	return 0, false
+}
+
 // ParseTable parses the content of a table, that is without its four octets of
 // length. The result does not alias b. A malformed table is a syntax error
 // (502).
