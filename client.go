@@ -46,6 +46,12 @@ type Options struct {
 	Hooks Hooks
 }
 
+// Validate names the first setting that is wrong.
+func (o Options) Validate() error {
+	_, err := o.complete()
+	return err
+}
+
 // complete fills in the defaults and names the first setting that is wrong.
 func (o *Options) complete() (*ladder.Ladder, error) {
 	if o.Name == "" {

@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/dormousemq/dormouse/internal/duration"
 	"github.com/dormousemq/dormouse/internal/ladder"
 	"github.com/dormousemq/dormouse/internal/retry"
 )
@@ -39,6 +40,15 @@ type ConsumeOptions struct {
 	Args map[string]any
 }
 
+// Validate names the first option that is wrong for a client with these options.
+func (o ConsumeOptions) Validate(client Options) error {
+	l, err := client.complete()
+	if err != nil {
+		return err
+	}
+	return o.complete(l)
+}
+
 // complete fills in the defaults and names the first option that is wrong.
 func (o *ConsumeOptions) complete(l *ladder.Ladder) error {
 	if o.Concurrency == 0 {
@@ -57,7 +67,7 @@ func (o *ConsumeOptions) complete(l *ladder.Ladder) error {
 		return err
 	}
 	if longest := retry.Policy(o.Retry).Longest(); longest > l.Max() {
-		return fmt.Errorf("retry policy: it can wait %v, and the ladder's maximum is %v", longest, l.Max())
+		return fmt.Errorf("retry policy: it can wait %s, and the ladder's maximum is %s", duration.Format(longest), duration.Format(l.Max()))
 	}
 	switch {
 	case o.Concurrency < 1:

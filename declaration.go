@@ -21,7 +21,7 @@ type declaration struct {
 // declarations lists what a topology consists of, in stages: what is in one can be declared in any order, and needs those before. The
 // ladder is apart, because it can be told from its entry whether it is there.
 func (t *Topology) declarations(l *ladder.Ladder) (ladderStages, stages [][]declaration, err error) {
-	if err := t.validate(); err != nil {
+	if err := t.Validate(); err != nil {
 		return nil, nil, err
 	}
 	if !t.WithoutLadder {
@@ -45,7 +45,7 @@ func (t *Topology) declarations(l *ladder.Ladder) (ladderStages, stages [][]decl
 		due(declaration{exchange: x.Name}, ladder.ExchangeDestination(x.Name))
 	}
 	for _, q := range t.Queues {
-		queues = append(queues, parkedDeclaration(q.Name, q.Type), q.declaration())
+		queues = append(queues, q.parkedDeclaration(), q.declaration())
 		bind(q.Name, q.Bindings)
 		due(declaration{queue: q.Name}, ladder.QueueDestination(q.Name))
 	}
@@ -131,6 +131,12 @@ func parkedDeclaration(queue string, t QueueType) declaration {
 		args["x-delivery-limit"] = unlimitedDeliveries
 	}
 	return declaration{queue: ParkedQueue(queue), args: args}
+}
+
+func (q *Queue) parkedDeclaration() declaration {
+	d := parkedDeclaration(q.Name, q.Type)
+	maps.Copy(d.args, q.ParkedArgs)
+	return d
 }
 
 func (q *Queue) declaration() declaration {

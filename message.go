@@ -27,7 +27,7 @@ type Message struct {
 	Body            []byte
 	ContentType     string
 	ContentEncoding string
-	// Headers hold values that AMQP can carry: booleans, integers (an int travels as 64 bits), floats, strings, []byte,
+	// Headers hold values that AMQP can carry: booleans, integers (an int travels as 64 bits, a uint64 as a signed one), floats, strings, []byte,
 	// time.Time (whole seconds), nil, and []any and map[string]any of those. The headers CC and BCC (each []any of strings) are further routing keys, as in RabbitMQ.
 	Headers map[string]any
 	// MessageID is generated when empty; it stays the same through all retries.

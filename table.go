@@ -2,6 +2,7 @@ package dormouse
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -29,6 +30,11 @@ func field(v any) (any, error) {
 	case nil, bool, uint8, int8, int16, int32, int64, uint16, uint32, float32, float64, string, []byte, amqp.Decimal, time.Time:
 		return v, nil
 	case int:
+		return int64(v), nil
+	case uint64:
+		if v > math.MaxInt64 {
+			return nil, fmt.Errorf("AMQP cannot carry %d: its integers are signed", v)
+		}
 		return int64(v), nil
 	case map[string]any:
 		return table(v)

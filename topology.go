@@ -54,6 +54,8 @@ type Queue struct {
 	DeadLetterExchange string
 	// Args are further arguments; they win over Dormouse's own.
 	Args map[string]any
+	// ParkedArgs are further arguments of the parking lot, such as x-max-length or x-message-ttl.
+	ParkedArgs map[string]any
 }
 
 // A Binding is a queue's binding to an exchange.
@@ -89,7 +91,8 @@ const (
 	unlimitedDeliveries = int64(2_000_000_000)
 )
 
-func (t *Topology) validate() error {
+// Validate reports what is wrong with the topology as far as that can be told without a broker.
+func (t *Topology) Validate() error {
 	var errs []error
 	check := func(bad bool, format string, args ...any) {
 		if bad {

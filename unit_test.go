@@ -30,8 +30,8 @@ func testLadder(t testing.TB) *ladder.Ladder {
 
 func TestTableConverts(t *testing.T) {
 	now := time.Now()
-	in := map[string]any{"int": math.MaxInt, "list": []any{1, map[string]any{"x": nil}}, "table": amqp.Table{"y": int8(1)}, "time": now, "bytes": []byte("b")}
-	want := amqp.Table{"int": int64(math.MaxInt), "list": []any{int64(1), amqp.Table{"x": nil}}, "table": amqp.Table{"y": int8(1)}, "time": now, "bytes": []byte("b")}
+	in := map[string]any{"int": math.MaxInt, "uint64": uint64(7), "list": []any{1, map[string]any{"x": nil}}, "table": amqp.Table{"y": int8(1)}, "time": now, "bytes": []byte("b")}
+	want := amqp.Table{"int": int64(math.MaxInt), "uint64": int64(7), "list": []any{int64(1), amqp.Table{"x": nil}}, "table": amqp.Table{"y": int8(1)}, "time": now, "bytes": []byte("b")}
 	got, err := table(in)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("table = %v, %v; want %v", got, err, want)
@@ -44,7 +44,7 @@ func TestTableConverts(t *testing.T) {
 		t.Errorf("plain = %#v", back)
 	}
 	for name, v := range map[string]any{
-		"uint64": uint64(1), "nested": map[string]any{"a": []any{struct{}{}}}, strings.Repeat("n", 256): 1,
+		"uint64": uint64(math.MaxUint64), "nested": map[string]any{"a": []any{struct{}{}}}, strings.Repeat("n", 256): 1,
 	} {
 		if _, err := table(map[string]any{name: v}); err == nil || !strings.Contains(err.Error(), name[:6]) {
 			t.Errorf("%.20s: %v", name, err)

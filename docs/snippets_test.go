@@ -13,6 +13,7 @@ import (
 
 	"github.com/dormousemq/dormouse"
 	"github.com/dormousemq/dormouse/broker"
+	"github.com/dormousemq/dormouse/config"
 	"github.com/dormousemq/dormouse/dormousetest"
 )
 
@@ -101,6 +102,38 @@ func _(ctx context.Context, client *dormouse.Client, handle dormouse.Handler) er
 		Breaker: dormouse.Breaker{Failures: 20, Pause: 10 * time.Second, MaxPause: 5 * time.Minute},
 	})
 	return err
+}
+
+// configuration.md
+func _(ctx context.Context, handle dormouse.Handler) error {
+	file, err := config.Load("dormouse.yaml")
+	if err != nil {
+		return err
+	}
+	client, err := dormouse.Connect(ctx, "amqp://guest:guest@localhost:5672/", file.Options)
+	if err != nil {
+		return err
+	}
+	err = client.Declare(ctx, file.Topology)
+	if err != nil {
+		return err
+	}
+	_, err = client.Consume(ctx, "email", handle, file.Consumers["email"])
+	return err
+}
+
+// The file that is shown is one that can be read.
+func TestConfigurationInDocumentsIsRead(t *testing.T) {
+	text, err := os.ReadFile("configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	source, _, found := strings.Cut(rest, "```")
+	file, err := config.Read("configuration.md", strings.NewReader(source))
+	if !found || err != nil || len(file.Topology.Queues) != 2 || len(file.Consumers) != 2 || len(file.Topology.FixedDelays) != 1 {
+		t.Errorf("%+v, %v", file, err)
+	}
 }
 
 func TestGoCodeInDocumentsIsCompiled(t *testing.T) {

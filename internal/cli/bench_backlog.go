@@ -16,7 +16,7 @@ func newBenchBacklog(env Environment) *cobra.Command {
 	most := delayValue(30 * 24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "backlog",
-		Short: "What messages cost that wait: publish rate, memory, disk, restart time",
+		Short: "What waiting messages cost: memory, disk, restart",
 		Long: `Backlog publishes messages that nobody consumes: to a queue (--way queue), to a queue with a
 time to live (lane), or to an exchange of type x-delayed-message with random delays
 (x-delayed). It says how fast that goes at the beginning and at the end, and what memory and

@@ -13,7 +13,7 @@ func newBenchIdle(env Environment) *cobra.Command {
 	var size int
 	cmd := &cobra.Command{
 		Use:   "idle",
-		Short: "What many idle queues, connections and channels cost, and a busy pair beside them",
+		Short: "What idle queues, connections and channels cost",
 		Long: `Idle makes many queues, connections and channels that have nothing to do, as many consumers as
 there are queues and channels for, and says what memory they take (the broker's process must be
 known) and how much the throughput of one busy producer and consumer suffers.`,

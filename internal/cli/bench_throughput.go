@@ -16,7 +16,7 @@ func newBenchThroughput(env Environment) *cobra.Command {
 	var sizes []int
 	cmd := &cobra.Command{
 		Use:   "throughput",
-		Short: "How much goes through while it is published as fast as the broker takes it",
+		Short: "How many messages go through in a second",
 		Long: `Throughput publishes to a queue as fast as the broker takes it, and consumes at the same
 time. The rate is the number of messages by the time from the first publish to the last
 arrival, so what piles up counts against it. Every combination of --mode, --size and

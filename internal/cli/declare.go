@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dormousemq/dormouse"
+	"github.com/dormousemq/dormouse/internal/duration"
 )
 
 func newDeclare(env Environment) *cobra.Command {
@@ -135,7 +136,7 @@ func parseFixedDelay(s string) (dormouse.FixedDelay, error) {
 		case "name":
 			d.Queue = value
 		case "delay":
-			d.Delay, err = parseDelay(value)
+			d.Delay, err = duration.Parse(value)
 		case "to":
 			to = value
 		case "exchange":

@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/dormousemq/dormouse/internal/duration"
 )
 
 // delayValue is a flag for a delay: a Go duration, or days before it, as in 7d or 1d12h.
@@ -16,37 +15,11 @@ func (d *delayValue) String() string {
 	if *d == 0 {
 		return ""
 	}
-	return time.Duration(*d).String()
+	return duration.Format(time.Duration(*d))
 }
 
 func (d *delayValue) Set(s string) error {
-	parsed, err := parseDelay(s)
+	parsed, err := duration.Parse(s)
 	*d = delayValue(parsed)
 	return err
-}
-
-// maxDays keeps a delay within time.Duration; the ladder's own bound is far below.
-const maxDays = 100 * 365
-
-func parseDelay(s string) (time.Duration, error) {
-	rest, days := s, time.Duration(0)
-	if before, after, ok := strings.Cut(s, "d"); ok {
-		n, err := strconv.ParseUint(before, 10, 32)
-		if err != nil || n > maxDays {
-			return 0, badDelay(s)
-		}
-		days, rest = time.Duration(n)*24*time.Hour, after
-	}
-	if rest == "" && days > 0 {
-		return days, nil
-	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 || days+d < 0 {
-		return 0, badDelay(s)
-	}
-	return days + d, nil
-}
-
-func badDelay(s string) error {
-	return fmt.Errorf("%q is not a delay such as 500ms, 30s, 5m, 1h30m or 7d", s)
 }

@@ -22,6 +22,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/dormousemq/dormouse/internal/duration"
 )
 
 // Day is 24 hours: the ladder knows no time zones.
@@ -124,7 +126,7 @@ func (l *Ladder) Round(d time.Duration) (time.Duration, error) {
 		up = d - rest + l.resolution
 	}
 	if up > l.max || up < d {
-		return 0, fmt.Errorf("%w: %s, at most %s", ErrTooLong, inDays(d), inDays(l.max))
+		return 0, fmt.Errorf("%w: %s, at most %s", ErrTooLong, duration.Format(d), duration.Format(l.max))
 	}
 	return up, nil
 }
@@ -310,18 +312,4 @@ func (l *Ladder) pattern(wild, at, digit int) string {
 	}
 	b.WriteString(".#")
 	return b.String()
-}
-
-// inDays writes a delay with its days apart, not as hours by the hundred.
-func inDays(d time.Duration) string {
-	const day = 24 * time.Hour
-	d = d.Round(time.Millisecond)
-	days, rest := d/day, d%day
-	switch {
-	case days == 0:
-		return d.String()
-	case rest == 0:
-		return fmt.Sprintf("%dd", days)
-	}
-	return fmt.Sprintf("%dd%v", days, rest)
 }

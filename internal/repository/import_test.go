@@ -15,8 +15,19 @@ var direction = []struct {
 	because  string
 }{
 	{
-		packages: "internal/ladder internal/retry internal/xdeath internal/route internal/wire internal/clock internal/policy",
+		packages: "internal/duration internal/retry internal/xdeath internal/route internal/wire internal/clock internal/policy",
 		because:  "pure packages need only the standard library, so that they can be read, tested and fuzzed alone",
+	},
+	{
+		packages: "internal/ladder",
+		ours:     "internal/duration",
+		because:  "the ladder is arithmetic",
+	},
+	{
+		packages: "config",
+		ours:     module + " internal/duration",
+		others:   "github.com/goccy/go-yaml",
+		because:  "a file says what the library can be told, and nothing else",
 	},
 	{
 		packages: "internal/store",
@@ -70,7 +81,7 @@ var direction = []struct {
 	},
 	{
 		packages: ".",
-		ours:     "internal/ladder internal/retry internal/xdeath",
+		ours:     "internal/duration internal/ladder internal/retry internal/xdeath",
 		others:   "github.com/rabbitmq/amqp091-go",
 		because:  "who uses the client must not link a broker or a database",
 	},
