@@ -337,6 +337,14 @@ func (b *Broker) URL() string {
 	return u.String()
 }
 
+// Directory is the users of the broker and what they may do. Its type is internal: other
+// programs manage users over the HTTP API.
+func (b *Broker) Directory() *access.Directory { return b.access }
+
+// Hosts are the virtual hosts of the broker. Its type is internal: other programs manage
+// virtual hosts over the HTTP API.
+func (b *Broker) Hosts() *vhost.Hosts { return b.hosts }
+
 // Shutdown stops listening, closes all connections with CONNECTION_FORCED (320), so
 // that clients know it was no accident, waits until they have gone, and closes the
 // data folder. Messages that clients have not acknowledged are there again after the

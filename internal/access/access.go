@@ -11,6 +11,7 @@ package access
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -79,10 +80,6 @@ func (e *PatternError) Unwrap() error { return e.Err }
 
 func (u User) clone() User {
 	u.Tags = slices.Clone(u.Tags)
-	limits := make(map[string]int, len(u.Limits))
-	for name, limit := range u.Limits {
-		limits[name] = limit
-	}
-	u.Limits = limits
+	u.Limits = maps.Clone(u.Limits)
 	return u
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"slices"
 )
 
 // The names of hashing algorithms in definitions. MD5 is that of RabbitMQ before 3.6 and is only read.
@@ -24,13 +25,21 @@ const saltSize = 4
 func HashPassword(password string) string {
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // never fails
-	return base64.StdEncoding.EncodeToString(append(salt, digests[SHA256](append(salt, password...))...))
+	hash := digest(SHA256)(slices.Concat(salt, []byte(password)))
+	return base64.StdEncoding.EncodeToString(slices.Concat(salt, hash))
 }
 
-var digests = map[string]func([]byte) []byte{
-	SHA256: func(b []byte) []byte { sum := sha256.Sum256(b); return sum[:] },
-	SHA512: func(b []byte) []byte { sum := sha512.Sum512(b); return sum[:] },
-	MD5:    func(b []byte) []byte { sum := md5.Sum(b); return sum[:] },
+// digest is the function of an algorithm, nil if it is unknown.
+func digest(algorithm string) func([]byte) []byte {
+	switch algorithm {
+	case SHA256, "":
+		return func(b []byte) []byte { sum := sha256.Sum256(b); return sum[:] }
+	case SHA512:
+		return func(b []byte) []byte { sum := sha512.Sum512(b); return sum[:] }
+	case MD5:
+		return func(b []byte) []byte { sum := md5.Sum(b); return sum[:] }
+	}
+	return nil
 }
 
 // secret is a password hash, decoded.
@@ -44,10 +53,7 @@ func newSecret(hash, algorithm string) (*secret, error) {
 	if hash == "" {
 		return nil, nil
 	}
-	if algorithm == "" {
-		algorithm = SHA256
-	}
-	digest := digests[algorithm]
+	digest := digest(algorithm)
 	if digest == nil {
 		return nil, fmt.Errorf("unknown hashing algorithm %q; it is %s, %s or %s", algorithm, SHA256, SHA512, MD5)
 	}
@@ -63,6 +69,5 @@ func newSecret(hash, algorithm string) (*secret, error) {
 
 // matches compares in constant time.
 func (s *secret) matches(password string) bool {
-	salted := append(append(make([]byte, 0, saltSize+len(password)), s.salt...), password...)
-	return subtle.ConstantTimeCompare(s.digest(salted), s.hash) == 1
+	return subtle.ConstantTimeCompare(s.digest(slices.Concat(s.salt, []byte(password))), s.hash) == 1
 }

@@ -66,7 +66,12 @@ func (c *C) Skip(reason string) {
 // Dial opens another connection.
 func (c *C) Dial() *amqp.Connection {
 	c.Helper()
-	conn, err := amqp.DialConfig(c.url, amqp.Config{
+	return c.dial(c.url)
+}
+
+func (c *C) dial(url string) *amqp.Connection {
+	c.Helper()
+	conn, err := amqp.DialConfig(url, amqp.Config{
 		Heartbeat:  30 * time.Second,
 		Properties: amqp.Table{"connection_name": c.Name()},
 	})

@@ -26,6 +26,7 @@ type target struct {
 	version  version
 	release  string // all of the version
 	embedded bool
+	manage   manager
 }
 
 // A Case is one program and what it must observe.
@@ -37,6 +38,7 @@ type Case struct {
 // allCases are the cases in the order of their names.
 func allCases() []Case {
 	cases := slices.Concat(
+		accessCases(),
 		declareCases(),
 		argumentCases(),
 		exchangeCases(),
@@ -88,7 +90,7 @@ func detect(url string) (target, error) {
 	defer conn.Close()
 	release, _ := conn.Properties["version"].(string)
 	v, err := parseVersion(release)
-	return target{url: url, version: v, release: release}, err
+	return target{url: url, version: v, release: release, manage: httpManager(url)}, err
 }
 
 // runAll runs all cases on a broker. The results are whole when the test that t is of has ended.

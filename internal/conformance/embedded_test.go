@@ -10,11 +10,11 @@ import (
 
 // The embedded broker is expected to be RabbitMQ 4.3, but for what 4.3 denies by default and programs still need.
 func TestEmbedded(t *testing.T) {
-	runAll(t, target{url: startEmbedded(t), version: v43, embedded: true})
+	runAll(t, startEmbedded(t))
 }
 
-// startEmbedded runs a broker on a free loopback port and returns its URL.
-func startEmbedded(t *testing.T) string {
+// startEmbedded runs a broker on a free loopback port.
+func startEmbedded(t *testing.T) target {
 	t.Helper()
 	b, err := broker.New(broker.Options{})
 	if err != nil {
@@ -34,5 +34,7 @@ func startEmbedded(t *testing.T) string {
 			t.Errorf("serve: %v", err)
 		}
 	})
-	return "amqp://guest:guest@" + l.Addr().String() + "/"
+	return target{
+		url: "amqp://guest:guest@" + l.Addr().String() + "/", version: v43, embedded: true, manage: embeddedManager(b),
+	}
 }
