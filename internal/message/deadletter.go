@@ -1,8 +1,6 @@
 package message
 
 import (
-	"encoding/binary"
-	"slices"
 	"strconv"
 	"time"
 
@@ -37,9 +35,8 @@ func (m *Message) DeadLetter(d Death) *Message {
 	if m.Expiration != NoExpiration {
 		event.OriginalExpiration = strconv.FormatInt(m.Expiration.Milliseconds(), 10)
 		dead.Expiration = NoExpiration
-		if p, err := wire.ParseProperties(m.Properties); err == nil {
-			p.Flags &^= wire.FlagExpiration
-			dead.Properties = p.AppendTo(nil)
+		if p, err := wire.ReplaceProperty(m.Properties, wire.FlagExpiration, nil); err == nil {
+			dead.Properties = p
 		}
 	}
 	dead.Deaths = m.Deaths.Record(event)
@@ -66,38 +63,19 @@ func (m *Message) Delivered(c Counts) []byte {
 	if m.Deaths == nil && c == (Counts{}) {
 		return m.Properties
 	}
-	p, err := wire.ParseProperties(m.Properties)
+	view, err := wire.ViewProperties(m.Properties)
 	if err != nil {
 		return m.Properties
 	}
-	var own wire.Table
-	if m.Deaths != nil {
-		own = deathHeaders(m.Deaths)
+	table := appendOwnHeaders(make([]byte, 4, 512), m.Deaths, c) // begins with its length
+	if len(view.Headers) > 0 {
+		table = appendMerged(make([]byte, 4, len(table)+len(view.Headers)), table[4:], view.Headers)
 	}
-	if c.Returns > 0 {
-		own = append(own, wire.Field{Name: "x-acquired-count", Value: int64(c.Returns)})
+	properties, err := wire.ReplaceProperty(m.Properties, wire.FlagHeaders, wire.EndField(table, 4))
+	if err != nil {
+		return m.Properties
 	}
-	if c.Failures > 0 {
-		own = append(own, wire.Field{Name: "x-delivery-count", Value: int64(c.Failures)})
-	}
-	headers := own
-	for _, f := range p.Headers {
-		if _, taken := headers.Get(f.Name); !taken {
-			headers = append(headers, f)
-		}
-	}
-	slices.SortStableFunc(headers, func(a, b wire.Field) int {
-		switch {
-		case a.Name < b.Name:
-			return -1
-		case a.Name > b.Name:
-			return 1
-		}
-		return 0
-	})
-	p.Headers = headers
-	p.Flags |= wire.FlagHeaders
-	return p.AppendTo(nil)
+	return properties
 }
 
 // offsetHeader tells consumers of a stream where in it a message is. Source:
@@ -107,66 +85,20 @@ const offsetHeader = "x-stream-offset"
 // DeliveredAt is Delivered for a message of a stream, with its offset among the headers.
 func (m *Message) DeliveredAt(offset uint64) []byte {
 	raw := m.Delivered(Counts{})
-	v, err := wire.ViewProperties(raw)
+	view, err := wire.ViewProperties(raw)
 	if err != nil {
 		return raw
 	}
-	at := 2 // where the headers are: behind the flags and the content type and encoding
-	if v.Has(wire.FlagContentType) {
-		at += 1 + len(v.ContentType)
-	}
-	if v.Has(wire.FlagContentEncoding) {
-		at += 1 + len(v.ContentEncoding)
-	}
-	behind := at
-	if v.Has(wire.FlagHeaders) {
-		behind += 4 + len(v.Headers)
-	}
-	headers := v.Headers
-	if _, taken := v.Header(offsetHeader); taken {
-		t, _ := wire.ParseTable(v.Headers)
-		headers = without(t, offsetHeader).AppendTo(nil)
-	}
-	const ownSize = 1 + len(offsetHeader) + 1 + 8
-	b := make([]byte, 0, len(raw)+4+ownSize)
-	b = binary.BigEndian.AppendUint16(b, v.Flags|wire.FlagHeaders)
-	b = append(b, raw[2:at]...)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(headers)+ownSize))
-	b = append(b, headers...)
-	b = append(append(b, byte(len(offsetHeader))), offsetHeader...)
-	b = binary.BigEndian.AppendUint64(append(b, 'l'), offset)
-	return append(b, raw[behind:]...)
-}
-
-// deathHeaders writes x-death and its companions with the fields, order and types of
-// RabbitMQ 4. Source: https://www.rabbitmq.com/docs/dlx#effects.
-func deathHeaders(h *xdeath.History) wire.Table {
-	deaths := make([]any, 0, len(h.Deaths))
-	for _, d := range h.Deaths {
-		var t wire.Table
-		if d.OriginalExpiration != "" {
-			t = append(t, wire.Field{Name: "original-expiration", Value: d.OriginalExpiration})
+	table := make([]byte, 4, 4+len(view.Headers)+64) // begins with its length
+	for f := range wire.RawFields(view.Headers) {
+		if string(f.Name) != offsetHeader {
+			table = append(table, f.Field...)
 		}
-		keys := make([]any, len(d.Keys))
-		for i, k := range d.Keys {
-			keys[i] = k
-		}
-		deaths = append(deaths, append(t,
-			wire.Field{Name: "count", Value: d.Count},
-			wire.Field{Name: "reason", Value: d.Reason},
-			wire.Field{Name: "queue", Value: d.Queue},
-			wire.Field{Name: "time", Value: wire.Timestamp(d.Time.Unix())},
-			wire.Field{Name: "exchange", Value: d.Exchange},
-			wire.Field{Name: "routing-keys", Value: keys},
-		))
 	}
-	return wire.Table{
-		{Name: "x-death", Value: deaths},
-		{Name: "x-first-death-exchange", Value: h.FirstExchange},
-		{Name: "x-first-death-queue", Value: h.FirstQueue},
-		{Name: "x-first-death-reason", Value: h.FirstReason},
-		{Name: "x-last-death-exchange", Value: h.LastExchange},
-		{Name: "x-last-death-queue", Value: h.LastQueue},
-		{Name: "x-last-death-reason", Value: h.LastReason},
+	table = wire.AppendInt64Field(table, offsetHeader, int64(offset))
+	properties, err := wire.ReplaceProperty(raw, wire.FlagHeaders, wire.EndField(table, 4))
+	if err != nil {
+		return raw
 	}
+	return properties
 }

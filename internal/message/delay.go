@@ -1,7 +1,6 @@
 package message
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -66,18 +65,26 @@ func number(v any) (float64, bool) {
 // negated, by which consumers see that it was delayed, and by which no other such
 // exchange delays it again.
 func (m *Message) Delayed(d time.Duration) *Message {
-	p, err := wire.ParseProperties(m.Properties)
+	view, err := wire.ViewProperties(m.Properties)
 	if err != nil {
 		return m
 	}
-	i := slices.IndexFunc(p.Headers, func(f wire.Field) bool { return f.Name == delayHeader })
-	if i < 0 {
+	table := make([]byte, 4, 4+len(view.Headers)+8) // begins with its length
+	found := false
+	for f := range wire.RawFields(view.Headers) {
+		if !found && string(f.Name) == delayHeader {
+			found = true
+			table = wire.Table{{Name: delayHeader, Value: negated(d)}}.AppendTo(table)
+			continue
+		}
+		table = append(table, f.Field...)
+	}
+	properties, err := wire.ReplaceProperty(m.Properties, wire.FlagHeaders, wire.EndField(table, 4))
+	if err != nil || !found {
 		return m
 	}
-	p.Headers = slices.Clone(p.Headers)
-	p.Headers[i].Value = negated(d)
 	on := *m
-	on.Properties = p.AppendTo(nil)
+	on.Properties = properties
 	return &on
 }
 
