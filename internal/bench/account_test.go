@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"bytes"
+	"compress/zlib"
 	"math"
 	"sync"
 	"testing"
@@ -201,4 +203,24 @@ func TestShares(t *testing.T) {
 			t.Fatalf("%d in %d shares are %d, in %d parts %d", total, n, sum, n, parts)
 		}
 	})
+}
+
+// What compresses would make a broker that compresses look small.
+func TestBodiesDoNotCompress(t *testing.T) {
+	b := newBodies(100)
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	const n = 300
+	for i := range uint64(n) {
+		body := b.next(Stamp{Number: i})
+		if s, ok := ReadStamp(body); !ok || s.Number != i {
+			t.Fatalf("body %d begins with %v", i, s)
+		}
+		if _, err := w.Write(body[StampSize:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil || packed.Len() < n*(100-StampSize)*9/10 {
+		t.Errorf("%d bytes are packed into %d, %v", n*(100-StampSize), packed.Len(), err)
+	}
 }

@@ -78,7 +78,7 @@ func (w Backlog) publish(ctx context.Context, t Target, way route, r *Result) er
 		return err
 	}
 	random := rand.New(rand.NewPCG(3, uint64(w.Messages)))
-	body := make([]byte, w.Size)
+	bodies := newBodies(w.Size)
 	var rates []float64
 	start := time.Now()
 	began, from := start, int64(0)
@@ -90,8 +90,7 @@ func (w Backlog) publish(ctx context.Context, t Target, way route, r *Result) er
 				return err
 			}
 		}
-		Stamp{Number: uint64(i), Due: time.Now().Add(d)}.Put(body)
-		m.Body = body
+		m.Body = bodies.next(Stamp{Number: uint64(i), Due: time.Now().Add(d)})
 		if err := p.Publish(m); err != nil {
 			return l.failure(err)
 		}

@@ -123,7 +123,7 @@ func (w Delay) measure(ctx context.Context, t Target, way route, r *Result) erro
 // publish publishes all messages and returns when the first and the last of them are due.
 func (w Delay) publish(l *load, p Publisher, way route, start time.Time) (firstDue, lastDue time.Time, err error) {
 	random := rand.New(rand.NewPCG(2, uint64(w.Messages)))
-	body := make([]byte, w.Size)
+	bodies := newBodies(w.Size)
 	moment := start.Add(w.Most)
 	err = pace{start: start, rate: w.Rate}.each(l.ctx, w.Messages, func(i int64) error {
 		now := time.Now()
@@ -145,8 +145,7 @@ func (w Delay) publish(l *load, p Publisher, way route, start time.Time) (firstD
 		if due.After(lastDue) {
 			lastDue = due
 		}
-		Stamp{Number: uint64(i), Due: due}.Put(body)
-		m.Body = body
+		m.Body = bodies.next(Stamp{Number: uint64(i), Due: due})
 		l.target.Progress.published.Add(1)
 		return p.Publish(m)
 	}, p.Flush)

@@ -98,10 +98,9 @@ func preload(ctx context.Context, t Target, o PublisherOptions, n int64, size in
 	if err != nil {
 		return l.failure(err)
 	}
-	body := make([]byte, size)
+	bodies := newBodies(size)
 	for i := range n {
-		Stamp{Number: uint64(i), Due: time.Now()}.Put(body)
-		if err := p.Publish(Message{Body: body}); err != nil {
+		if err := p.Publish(Message{Body: bodies.next(Stamp{Number: uint64(i), Due: time.Now()})}); err != nil {
 			return l.failure(err)
 		}
 		t.Progress.published.Add(1)

@@ -118,7 +118,7 @@ func (w Throughput) measure(ctx context.Context, t Target, queues []string, r *R
 
 // publish is the work of one producer.
 func (w Throughput) publish(p Publisher, producer int, end time.Time, progress *Progress) (n int64, err error) {
-	body := make([]byte, w.Size)
+	bodies := newBodies(w.Size)
 	share := w.Messages / int64(w.Producers)
 	if int64(producer) < w.Messages%int64(w.Producers) {
 		share++
@@ -128,8 +128,7 @@ func (w Throughput) publish(p Publisher, producer int, end time.Time, progress *
 		if w.Messages == 0 && now.After(end) {
 			break
 		}
-		Stamp{Producer: producer, Number: uint64(n), Due: now}.Put(body)
-		if err := p.Publish(Message{Body: body}); err != nil {
+		if err := p.Publish(Message{Body: bodies.next(Stamp{Producer: producer, Number: uint64(n), Due: now})}); err != nil {
 			return n, err
 		}
 		progress.published.Add(1)

@@ -125,14 +125,13 @@ func (l *load) waitAhead(r route, n int64, size int) error {
 	}
 	l.target.Progress.begin(fmt.Sprintf("%d messages that wait far ahead", n))
 	random := rand.New(rand.NewPCG(1, uint64(n)))
-	body := make([]byte, size)
+	bodies := newBodies(size)
 	for i := range n {
 		m, d, err := r.delayed(between(random, aheadLeast, aheadMost), true)
 		if err != nil {
 			return err
 		}
-		Stamp{Producer: MaxProducers - 1, Number: uint64(i), Due: time.Now().Add(d)}.Put(body)
-		m.Body = body
+		m.Body = bodies.next(Stamp{Producer: MaxProducers - 1, Number: uint64(i), Due: time.Now().Add(d)})
 		if err := p.Publish(m); err != nil {
 			return err
 		}
