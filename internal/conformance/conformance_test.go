@@ -52,6 +52,7 @@ func allCases() []Case {
 		deathCases(),
 		limitCases(),
 		priorityCases(),
+		streamCases(),
 		protocolCases(),
 	)
 	slices.SortFunc(cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
