@@ -43,7 +43,12 @@ type Pending struct {
 	closed    bool
 	timer     clock.Timer
 	timerAt   time.Time // zero if it is not set
+
+	unreadable bool // messages could not be read, which is tried again
 }
+
+// readAgainAfter is when messages that could not be read are tried again.
+const readAgainAfter = time.Second
 
 // Open continues the set that value, the definition of its key, tells of, or starts an
 // empty one if it is nil. Call Start when messages may be released.
@@ -51,7 +56,7 @@ func Open(o Options, value []byte) *Pending {
 	p := &Pending{o: o}
 	p.timer = o.Clock.AfterFunc(p.release)
 	for _, id := range decodeIDs(value) {
-		p.all = append(p.all, recoverSeries(o.Store, id))
+		p.all = append(p.all, recoverSeries(o.Store, o.Logger, id))
 	}
 	return p
 }
@@ -89,7 +94,7 @@ func (p *Pending) Add(tx *store.Tx, m *message.Message, due time.Time) {
 		return
 	}
 	if len(p.all) == 0 || p.all[len(p.all)-1].full() {
-		p.all = append(p.all, newSeries(p.o.Store, p.o.NewID()))
+		p.all = append(p.all, newSeries(p.o.Store, p.o.Logger, p.o.NewID()))
 		p.keepIDs(tx)
 	}
 	p.all[len(p.all)-1].add(tx, m, due, p.o.Transient)
@@ -100,6 +105,10 @@ func (p *Pending) Add(tx *store.Tx, m *message.Message, due time.Time) {
 func (p *Pending) arm() {
 	_, e := p.first()
 	switch {
+	case p.unreadable:
+		p.unreadable = false
+		p.timerAt = p.o.Clock.Now().Add(readAgainAfter)
+		p.timer.Reset(p.timerAt)
 	case e == nil:
 		p.timer.Stop()
 		p.timerAt = time.Time{}
@@ -116,7 +125,8 @@ func (p *Pending) first() (*series, *entry) {
 	for _, s := range p.all {
 		e, err := s.first()
 		if err != nil {
-			if !errors.Is(err, store.ErrClosed) {
+			if !errors.Is(err, store.ErrClosed) && !p.unreadable {
+				p.unreadable = true
 				p.o.Logger.Error("cannot read the messages of a delayed-message exchange from the data folder", "error", err)
 			}
 			continue

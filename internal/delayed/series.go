@@ -3,7 +3,7 @@ package delayed
 import (
 	"container/heap"
 	"encoding/binary"
-	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -30,6 +30,7 @@ const (
 // also in memory as long as it may not be written yet.
 type series struct {
 	store *store.Store
+	log   *slog.Logger
 	id    store.QueueID
 	taken int // messages it has been given since it was made; seriesSize after a restart
 
@@ -57,13 +58,13 @@ func (e *entry) AppendTo(dst []byte) []byte { return e.msg.AppendTo(dst) }
 func (e *entry) Size() int { return e.msg.EncodedSize() }
 
 // newSeries makes a series for new messages.
-func newSeries(s *store.Store, id store.QueueID) *series {
-	return &series{store: s, id: id, horizon: endOfTime}
+func newSeries(s *store.Store, log *slog.Logger, id store.QueueID) *series {
+	return &series{store: s, log: log, id: id, horizon: endOfTime}
 }
 
 // recoverSeries continues a series that has been stored. It takes no new messages.
-func recoverSeries(s *store.Store, id store.QueueID) *series {
-	return &series{store: s, id: id, taken: seriesSize, length: int(s.Counters(id).Messages)}
+func recoverSeries(s *store.Store, log *slog.Logger, id store.QueueID) *series {
+	return &series{store: s, log: log, id: id, taken: seriesSize, length: int(s.Counters(id).Messages)}
 }
 
 func (s *series) full() bool { return s.taken == seriesSize }
@@ -134,7 +135,7 @@ func (s *series) pop() {
 	s.last = max(s.last, e.seq)
 }
 
-// refill moves the horizon on.
+// refill moves the horizon on. What cannot be decoded, or is missing, it leaves out.
 func (s *series) refill() error {
 	s.forgetWritten()
 	unwritten := make(map[uint64]bool, len(s.beyond))
@@ -150,7 +151,9 @@ func (s *series) refill() error {
 		}
 		m, err := message.Decode(record)
 		if err != nil {
-			return fmt.Errorf("pending message due at %v: %w", time.UnixMilli(int64(seq>>numberBits)), err)
+			s.log.Error("a delayed message cannot be decoded and is left out", "due", time.UnixMilli(int64(seq>>numberBits)), "error", err)
+			s.length--
+			return nil
 		}
 		s.heap = append(s.heap, &entry{seq: seq, msg: m, loaded: len(record)})
 		return nil
@@ -171,8 +174,13 @@ func (s *series) refill() error {
 		return true
 	})
 	heap.Init(&s.heap)
-	if len(s.heap) == 0 && s.length > 0 {
-		return fmt.Errorf("%d pending messages are missing", s.length)
+	switch {
+	case len(s.heap) > 0 || s.length == 0:
+	case next != endOfTime:
+		return s.refill()
+	default:
+		s.log.Error("delayed messages are missing in the data folder", "messages", s.length)
+		s.length = 0
 	}
 	return nil
 }

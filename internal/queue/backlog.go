@@ -2,7 +2,7 @@ package queue
 
 import (
 	"errors"
-	"fmt"
+	"log/slog"
 
 	"github.com/dormousemq/dormouse/internal/store"
 )
@@ -15,7 +15,7 @@ const (
 	loadMessages   = 512
 )
 
-var errWindowFull = errors.New("the window is full")
+var errEnough = errors.New("enough is read")
 
 // backlog is a first-in-first-out list of messages of which only the two ends need
 // be in memory:
@@ -28,6 +28,7 @@ var errWindowFull = errors.New("the window is full")
 // restart everything is on disk and nothing need be read to know how much it is.
 type backlog struct {
 	store  *store.Store
+	log    *slog.Logger
 	id     store.QueueID
 	window int    // most messages in memory at each end
 	next   uint64 // sequence number of the next message
@@ -43,10 +44,10 @@ type backlog struct {
 }
 
 // newBacklog continues a backlog that has been stored before, or starts one.
-func newBacklog(s *store.Store, id store.QueueID, window int) *backlog {
+func newBacklog(s *store.Store, log *slog.Logger, id store.QueueID, window int) *backlog {
 	c := s.Counters(id)
 	return &backlog{
-		store: s, id: id, window: window, next: max(c.NextSeq, c.Delivered+1),
+		store: s, log: log, id: id, window: window, next: max(c.NextSeq, c.Delivered+1),
 		disk: int(c.Messages), diskBytes: int64(c.Bytes), delivered: c.Delivered,
 	}
 }
@@ -119,33 +120,45 @@ func (b *backlog) refill() error {
 		b.headBytes, b.tailBytes = b.tailBytes, 0
 		return nil
 	}
-	loaded := 0
+	end := b.next
+	if b.tail.len() > 0 {
+		end = b.tail.at(0).seq
+	}
+	more := false
 	err := b.store.Scan(b.id, b.diskFrom, min(loadMessages, b.window, b.disk), func(seq uint64, record, mark []byte) error {
+		if seq >= end {
+			return errEnough
+		}
+		b.disk--
+		b.diskBytes -= int64(len(record))
+		b.diskFrom = seq + 1
+		more = true
 		e, err := decodeEntry(record)
 		if err != nil {
-			return fmt.Errorf("message %d: %w", seq, err)
+			b.log.Error("a message cannot be decoded and is left out", "number", seq, "error", err)
+			return nil
 		}
 		e.level, e.seq, e.redelivered = b, seq, seq <= b.delivered || e.returns > 0
 		e.readMark(mark)
 		b.head.pushBack(e)
 		b.headBytes += int64(e.msg.Memory())
 		b.bodies += e.bodySize()
-		b.diskBytes -= int64(len(record))
-		b.diskFrom = seq + 1
-		loaded++
 		if b.headBytes >= windowBytes {
-			return errWindowFull
+			return errEnough
 		}
 		return nil
 	})
-	if errors.Is(err, errWindowFull) {
-		err = nil
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
 	}
-	b.disk -= loaded
-	if err == nil && loaded == 0 {
-		err = fmt.Errorf("%d messages from %d on are missing", b.disk, b.diskFrom)
+	if !more {
+		b.log.Error("messages are missing in the data folder", "messages", b.disk, "from number", b.diskFrom)
+		b.disk, b.diskBytes = 0, 0
 	}
-	return err
+	if b.head.len() == 0 {
+		return b.refill()
+	}
+	return nil
 }
 
 // purge drops what is on disk only as a part of tx, and returns what is in memory,

@@ -9,7 +9,7 @@ import (
 // expiryDue is what the timer calls when a message at a head may have expired.
 func (q *Queue) expiryDue() {
 	q.mu.Lock()
-	q.expiryAt = 0
+	q.expiryAt, q.readAgain = 0, 0
 	q.mu.Unlock()
 	q.change(func(*store.Tx, time.Time) {})
 }
@@ -46,6 +46,9 @@ func (q *Queue) armFor(e *Entry) {
 	at := int64(0)
 	if e != nil {
 		at = e.expires
+	}
+	if q.readAgain != 0 && (at == 0 || q.readAgain < at) {
+		at = q.readAgain
 	}
 	if at == q.expiryAt {
 		return

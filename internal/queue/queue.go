@@ -70,10 +70,11 @@ type Queue struct {
 	dying    atomic.Bool // the outbox is not empty
 	overdue  bool        // messages have expired for which the outbox had no room
 
-	expiry   clock.Timer // of the messages
-	expiryAt int64       // what it is set to, 0 if it is not
-	idle     clock.Timer // of the queue, nil until it has an Expires
-	used     time.Time   // when the queue was last in use
+	expiry    clock.Timer // of the messages
+	expiryAt  int64       // what it is set to, 0 if it is not
+	readAgain int64       // when to try again to read messages, 0 if they can be read
+	idle      clock.Timer // of the queue, nil until it has an Expires
+	used      time.Time   // when the queue was last in use
 }
 
 // New makes a queue of what the store holds for its number: nothing, or what was
@@ -105,7 +106,7 @@ func (q *Queue) level(priority store.QueueID) *backlog {
 	id := q.id + priority
 	i, found := slices.BinarySearchFunc(q.levels, id, func(b *backlog, id store.QueueID) int { return cmp.Compare(id, b.id) })
 	if !found {
-		q.levels = slices.Insert(q.levels, i, newBacklog(q.store, id, q.window))
+		q.levels = slices.Insert(q.levels, i, newBacklog(q.store, q.log.With("queue", q.name), id, q.window))
 	}
 	return q.levels[i]
 }
@@ -309,12 +310,18 @@ func (q *Queue) peek() *Entry {
 	return back
 }
 
-// unreadable says that messages cannot be read, unless that is because the broker stops.
+// unreadable says that messages cannot be read, unless that is because the broker stops,
+// and has that tried again.
 func (q *Queue) unreadable(err error) {
-	if !errors.Is(err, store.ErrClosed) {
-		q.log.Error("cannot read the messages of a queue from the data folder", "queue", q.name, "error", err)
+	if errors.Is(err, store.ErrClosed) || q.readAgain != 0 {
+		return
 	}
+	q.log.Error("cannot read the messages of a queue from the data folder", "queue", q.name, "error", err)
+	q.readAgain = q.clock.Now().Add(readAgainAfter).UnixNano()
 }
+
+// readAgainAfter is when a queue that could not be read is tried again.
+const readAgainAfter = time.Second
 
 func (q *Queue) pop(e *Entry) {
 	if q.returned.peek() == e {

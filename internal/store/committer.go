@@ -53,6 +53,9 @@ func (s *Store) nextGroup() (g *group, last bool) {
 		sync = time.After(time.Until(t.Add(s.tuning.sync)))
 	}
 	for {
+		if e := s.engine.current; !s.memory && e.guard.failure() == nil && len(e.damage.found()) > 0 {
+			s.mend()
+		}
 		s.mu.Lock()
 		u, closing := s.open.urgency, s.closing
 		if u == urgencyNow || closing || s.engine.current.guard.failure() != nil {
@@ -187,9 +190,13 @@ func (s *Store) restart(cause error) error {
 	s.engine.current, s.engine.err = nil, s.Err()
 	s.engine.Unlock()
 	if old != nil {
+		old.damage.end()
 		if err := old.close(); err != nil {
 			s.logger.Debug("close after a failed write", "err", err.Error())
 		}
+	}
+	if s.beyondRepair != nil {
+		return s.beyondRepair
 	}
 	if vfs.IsNoSpaceError(cause) || errors.Is(cause, errDiskFull) {
 		if err := s.checkSpace(); err != nil {
@@ -256,6 +263,7 @@ func (s *Store) giveUp(err error) {
 	defer s.engine.Unlock()
 	if e := s.engine.current; e != nil {
 		s.engine.current = nil
+		e.damage.end()
 		if err := e.finish(); err != nil {
 			s.logger.Warn("the next start will take longer", "folder", s.dir, "err", err)
 		}

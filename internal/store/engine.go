@@ -13,25 +13,31 @@ import (
 
 // engine is one Pebble instance. It lives until a write fails; then the store opens another.
 type engine struct {
-	db    *pebble.DB
-	guard *guardFS
-	batch *pebble.Batch // used again for each group
+	db      *pebble.DB
+	guard   *guardFS
+	batch   *pebble.Batch // used again for each group
+	options *pebble.Options
+	damage  damage
+	closed  bool
 }
 
 type engineOptions struct {
 	fs     vfs.FS
 	lock   *pebble.Lock
 	logger *slog.Logger
-	onFail func() // a write failed; called once at most, must not block
+	onFail func() // a write failed, or damage was found; must not block
 
 	memory   bool // nothing needs to survive the process
+	readOnly bool
 	memTable uint64
+	block    int
 }
 
 // openEngine opens Pebble in dir. The error wraps ErrDamaged when it is the content of the folder that is wrong.
 func openEngine(dir string, o engineOptions) (*engine, error) {
-	e := &engine{guard: &guardFS{FS: o.fs, onFail: o.onFail}}
-	db, err := pebble.Open(dir, e.pebbleOptions(o))
+	e := &engine{guard: &guardFS{FS: o.fs, onFail: o.onFail}, damage: damage{dealt: make(chan struct{})}}
+	e.options = e.pebbleOptions(o)
+	db, err := pebble.Open(dir, e.options)
 	if failure := e.guard.failure(); failure != nil {
 		if err == nil {
 			_ = db.Close()
@@ -58,6 +64,7 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 		Logger:                      pebbleLogger{o.logger, e.guard},
 		FormatMajorVersion:          pebble.FormatValueSeparation,
 		DisableWAL:                  o.memory,
+		ReadOnly:                    o.readOnly,
 		CacheSize:                   64 << 20,
 		MemTableSize:                o.memTable,
 		MemTableStopWritesThreshold: 4,
@@ -73,8 +80,9 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 				}
 			},
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
-				if e.guard.failure() == nil {
+				if e.guard.failure() == nil && e.damage.report(info.Path, keySpan{info.Bounds.Start, info.Bounds.End.Key}) {
 					o.logger.Error("data is damaged", "file", info.Path, "err", info.Details.Error())
+					o.onFail()
 				}
 			},
 		},
@@ -82,8 +90,9 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 	p.TargetFileSizes[0] = 8 << 20
 	p.FlushSplitBytes = 4 << 20 // so that compactions of different queues need not wait for each other
 	for i := range p.Levels {
-		p.Levels[i].BlockSize = 32 << 10 // records are read in order, many at a time
+		p.Levels[i].BlockSize = o.block
 	}
+	p.EnsureDefaults()
 	return p
 }
 
@@ -103,7 +112,12 @@ func (e *engine) finish() error {
 	return e.guard.failure()
 }
 
+// close may be called again.
 func (e *engine) close() error {
+	if e.closed {
+		return nil
+	}
+	e.closed = true
 	err := e.batch.Close()
 	return errors.Join(err, e.db.Close())
 }

@@ -22,30 +22,30 @@ const (
 	formatPrefix = "dormouse store "
 )
 
-// lockFolder makes dir a data folder if it is none, checks that it can be used, and locks it.
-func lockFolder(files vfs.FS, dir string) (_ *pebble.Lock, err error) {
-	exists, err := checkFormat(files, dir)
+// lockFolder makes dir a data folder if it is none, checks that it can be used, and locks it. exists tells whether it was one before.
+func lockFolder(files vfs.FS, dir string) (_ *pebble.Lock, exists bool, err error) {
+	exists, err = checkFormat(files, dir)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if !exists {
 		if err := files.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the data folder: %w", err)
+			return nil, false, fmt.Errorf("make the data folder: %w", err)
 		}
 	}
 	lock, err := pebble.LockDirectory(dir, files)
 	if err != nil {
 		if _, cannotOpen := errors.AsType[*fs.PathError](err); cannotOpen {
-			return nil, fmt.Errorf("lock the data folder: %w", err)
+			return nil, false, fmt.Errorf("lock the data folder: %w", err)
 		}
-		return nil, fmt.Errorf("%w: another process has %s open; stop it, or give this one a folder of its own", ErrInUse, dir)
+		return nil, false, fmt.Errorf("%w: another process has %s open; stop it, or give this one a folder of its own", ErrInUse, dir)
 	}
 	if !exists {
 		if err := writeFormat(files, dir); err != nil {
-			return nil, errors.Join(err, lock.Close())
+			return nil, false, errors.Join(err, lock.Close())
 		}
 	}
-	return lock, nil
+	return lock, exists, nil
 }
 
 // checkFormat reports whether dir is a data folder of a version that can be read. It touches nothing.

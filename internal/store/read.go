@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -11,8 +12,11 @@ import (
 // reader returns the engine for reading, until release is called.
 func (s *Store) reader() (e *engine, release func(), err error) {
 	s.engine.RLock()
-	if s.engine.current == nil {
+	if e := s.engine.current; e == nil || e.closed {
 		err := s.engine.err
+		if e != nil {
+			err = fmt.Errorf("%w: %w", ErrUnavailable, e.guard.failure())
+		}
 		s.engine.RUnlock()
 		return nil, nil, err
 	}
@@ -23,11 +27,27 @@ func (s *Store) reader() (e *engine, release func(), err error) {
 // returns an error, which Scan returns. mark is nil for a record without one. Both slices are valid during the call only.
 //
 // Scan reads what is written, that is at least each record whose Put is Committed and that was not removed. A record may be seen a
-// moment before it is confirmed. fn must not call the store. Other errors are ErrDamaged, ErrUnavailable and ErrClosed.
+// moment before it is confirmed. fn must not call the store. When Scan comes upon damage, it waits until that is mended and goes on behind
+// what is lost. Other errors are ErrDamaged (that cannot be mended), ErrUnavailable and ErrClosed.
 func (s *Store) Scan(q QueueID, from uint64, limit int, fn func(seq uint64, record, mark []byte) error) error {
+	for n := 0; limit == 0 || n < limit; {
+		e, err := s.scan(q, from, limit-n, func(seq uint64, record, mark []byte) error {
+			n++
+			from = seq + 1
+			return fn(seq, record, mark)
+		})
+		if e == nil || !errors.Is(err, ErrDamaged) || !s.mended(e) {
+			return err
+		}
+	}
+	return nil
+}
+
+// scan is Scan on one engine, which it returns if it was reading that failed.
+func (s *Store) scan(q QueueID, from uint64, limit int, fn func(seq uint64, record, mark []byte) error) (*engine, error) {
 	e, release, err := s.reader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 
@@ -48,30 +68,27 @@ func (s *Store) Scan(q QueueID, from uint64, limit int, fn func(seq uint64, reco
 		defer other.close()
 		other.next()
 	}
-	for n := 0; limit == 0 || n < limit; n++ {
+	for n := 0; limit <= 0 || n < limit; n++ {
 		lower = durable
 		if other != nil && other.valid && (!durable.valid || other.seq < durable.seq) {
 			lower = other
+		}
+		if err := errors.Join(durable.err(), other.err()); err != nil {
+			return e, s.readFailed(e, err) // one of them may have been next
 		}
 		if !lower.valid {
 			break
 		}
 		record, err := lower.record()
 		if err != nil {
-			return s.readFailed(e, err)
+			return e, s.readFailed(e, err)
 		}
 		if err := fn(lower.seq, record, lower.mark()); err != nil {
-			return err
+			return nil, err
 		}
 		lower.next()
 	}
-	if err := durable.err(); err != nil {
-		return s.readFailed(e, err)
-	}
-	if other != nil && other.err() != nil {
-		return s.readFailed(e, other.err())
-	}
-	return nil
+	return nil, nil
 }
 
 // readFailed says why a read failed: an engine that has failed cannot be believed.
@@ -229,7 +246,12 @@ func (c *cursor) mark() []byte {
 	return nil
 }
 
-func (c *cursor) err() error { return c.failed }
+func (c *cursor) err() error {
+	if c == nil {
+		return nil
+	}
+	return c.failed
+}
 
 func (c *cursor) close() error {
 	if c.it == nil {

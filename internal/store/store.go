@@ -82,7 +82,8 @@ type Store struct {
 		err          error // why current is nil
 	}
 
-	committer committer
+	committer    committer
+	beyondRepair error // damage that could not be mended; the committer's
 }
 
 // tuning is what tests set otherwise.
@@ -91,6 +92,7 @@ type tuning struct {
 	sync            time.Duration // of SyncInterval
 	retry, retryMax time.Duration // between attempts to write again
 	memTable        uint64        // bytes of a Pebble memtable
+	block           int           // bytes of a block of a table
 	pending         int           // see MaxPending
 	trimAfter       uint64        // see Store.trim
 	fewRecords      uint64        // see batchWriter.deleteRecords
@@ -101,6 +103,7 @@ var defaultTuning = tuning{
 	sync:  200 * time.Millisecond,
 	retry: 100 * time.Millisecond, retryMax: 5 * time.Second,
 	memTable: 32 << 20,
+	block:    32 << 10, // records are read in order, many at a time
 	pending:  MaxPending,
 
 	trimAfter:  4096,
@@ -135,18 +138,11 @@ func openStore(dir string, o Options, t tuning, memory bool) (*Store, error) {
 	s.open = &group{}
 
 	var err error
-	if s.lock, err = lockFolder(s.files, dir); err != nil {
+	var exists bool
+	if s.lock, exists, err = lockFolder(s.files, dir); err != nil {
 		return nil, err
 	}
-	e, err := s.openEngine()
-	if err == nil {
-		if err = e.dropTransient(); err == nil {
-			err = s.load(e, nil)
-		}
-		if err != nil {
-			err = errors.Join(err, e.close())
-		}
-	}
+	e, err := s.openSound(exists)
 	if err != nil {
 		if errors.Is(err, ErrDamaged) {
 			err = fmt.Errorf("%w; restore %s from a copy, or move it away to start empty", err, dir)
@@ -161,8 +157,29 @@ func openStore(dir string, o Options, t tuning, memory bool) (*Store, error) {
 	return s, nil
 }
 
+// openSound opens an engine and loads what is in it. What is damaged is mended, unless it is beyond that: then nothing is touched.
+func (s *Store) openSound(exists bool) (*engine, error) {
+	if exists {
+		if err := s.checkReadable(); err != nil {
+			return nil, err
+		}
+	}
+	e, err := s.openEngine()
+	if err != nil {
+		return nil, err
+	}
+	err = s.recover(e, nil)
+	if errors.Is(err, ErrDamaged) && len(e.damage.found()) > 0 {
+		return s.replace(e)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
 func (s *Store) openEngine() (*engine, error) {
-	return openEngine(s.dir, engineOptions{fs: s.files, lock: s.lock, logger: s.logger, memory: s.memory, memTable: s.tuning.memTable, onFail: s.awaken})
+	return openEngine(s.dir, engineOptions{fs: s.files, lock: s.lock, logger: s.logger, memory: s.memory, memTable: s.tuning.memTable, block: s.tuning.block, onFail: s.awaken})
 }
 
 // Close writes what is pending, tells all waiters, and closes the store. Units of work that end later are told ErrClosed.

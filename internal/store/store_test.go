@@ -29,6 +29,7 @@ var testTuning = tuning{
 	lazy: time.Millisecond, soft: 3 * time.Millisecond, sync: time.Millisecond,
 	retry: time.Millisecond, retryMax: 5 * time.Millisecond,
 	memTable: 64 << 10, // so that tests reach the tables
+	block:    4 << 10,
 	pending:  4 << 20,
 
 	trimAfter: 3, fewRecords: 3,
