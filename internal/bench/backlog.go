@@ -80,6 +80,7 @@ func (w Backlog) publish(ctx context.Context, t Target, way route, r *Result) er
 	random := rand.New(rand.NewPCG(3, uint64(w.Messages)))
 	bodies := newBodies(w.Size)
 	var rates []float64
+	uses := []usage{before}
 	start := time.Now()
 	began, from := start, int64(0)
 	for i := range w.Messages {
@@ -97,7 +98,11 @@ func (w Backlog) publish(ctx context.Context, t Target, way route, r *Result) er
 		t.Progress.published.Add(1)
 		if (i+1)*tenths/w.Messages > int64(len(rates)) {
 			now := time.Now()
-			rates = append(rates, perSecond(i+1-from, now.Sub(began)))
+			used, err := t.Process.use()
+			if err != nil {
+				return err
+			}
+			rates, uses = append(rates, perSecond(i+1-from, now.Sub(began))), append(uses, used)
 			began, from = now, i+1
 		}
 	}
@@ -115,6 +120,10 @@ func (w Backlog) publish(ctx context.Context, t Target, way route, r *Result) er
 	r.add("publish rate, last tenth", rates[len(rates)-1], "/s")
 	r.add("publish rate, slowest tenth", slices.Min(rates), "/s")
 	r.addCPU(before, after, w.Messages)
+	if last := len(uses) - 1; after.broker > 0 {
+		r.add("broker CPU per message, first tenth", perMessage(uses[1].broker-before.broker, w.Messages/tenths), "us")
+		r.add("broker CPU per message, last tenth", perMessage(uses[last].broker-uses[last-1].broker, w.Messages/tenths), "us")
+	}
 	return nil
 }
 

@@ -140,11 +140,15 @@ func perSecond(n int64, d time.Duration) float64 { return float64(n) / d.Seconds
 
 // addCPU adds the processor time for each message, of the broker if its process is known, and of this client.
 func (r *Result) addCPU(before, after usage, messages int64) {
-	each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(max(messages, 1)) }
 	if after.broker > 0 {
-		r.add("broker CPU per message", each(after.broker-before.broker), "us")
+		r.add("broker CPU per message", perMessage(after.broker-before.broker, messages), "us")
 	}
 	if after.client > 0 {
-		r.add("client CPU per message", each(after.client-before.client), "us")
+		r.add("client CPU per message", perMessage(after.client-before.client, messages), "us")
 	}
+}
+
+// perMessage is in microseconds.
+func perMessage(d time.Duration, messages int64) float64 {
+	return d.Seconds() * 1e6 / float64(max(messages, 1))
 }

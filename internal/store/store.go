@@ -102,7 +102,7 @@ var defaultTuning = tuning{
 	lazy: 10 * time.Millisecond, soft: 250 * time.Millisecond,
 	sync:  200 * time.Millisecond,
 	retry: 100 * time.Millisecond, retryMax: 5 * time.Second,
-	memTable: 32 << 20,
+	memTable: 16 << 20,
 	block:    32 << 10, // records are read in order, many at a time
 	pending:  MaxPending,
 
