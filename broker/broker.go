@@ -21,6 +21,7 @@ package broker
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,6 +68,10 @@ type Options struct {
 	// not at all.
 	Users map[string]string
 
+	// CertificateLogin is which part of a client certificate is the name of its user, for
+	// clients that log in by the mechanism EXTERNAL. See ServeTLS.
+	CertificateLogin CertificateName
+
 	// DiskFreeLimit is how much must be free on the disk of Dir, in bytes: with less,
 	// connections that publish are blocked, as in RabbitMQ, until there is room again.
 	// Zero is 50 MiB, negative is no limit.
@@ -89,6 +94,17 @@ type Options struct {
 	// moves.
 	Clock clock.Clock
 }
+
+// CertificateName is which part of a client certificate is the name of its user.
+type CertificateName = access.CertificateName
+
+// What the name of a user may come from, RabbitMQ's ssl_cert_login_from.
+const (
+	// DistinguishedName is the whole subject, the last part first, as in "CN=alice,O=Example".
+	DistinguishedName = access.DistinguishedName
+	// CommonName is the subject's CN.
+	CommonName = access.CommonName
+)
 
 // SyncPolicy says when a message that is confirmed, or a declaration that is answered, is
 // synced to disk.
@@ -177,7 +193,7 @@ func New(o Options) (*Broker, error) {
 	if err := b.openDefinitions(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("broker: %w", err), b.store.Close())
 	}
-	b.session = session.NewServer(session.Options{Host: b.hosts.Host, Directory: b.access, Logger: b.log})
+	b.session = session.NewServer(session.Options{Host: b.hosts.Host, Directory: b.access, CertificateName: o.CertificateLogin, Logger: b.log})
 	b.hosts.Start()
 	ctx, stop := context.WithCancel(context.Background())
 	b.stopWatch = stop
@@ -255,6 +271,13 @@ func (b *Broker) Serve(l net.Listener) error {
 		}
 		go func() { _ = b.session.Serve(c) }()
 	}
+}
+
+// ServeTLS is Serve for connections that are encrypted (amqps). config needs a certificate.
+// If it verifies those of clients, a client that has one is offered the mechanism
+// EXTERNAL: it may log in without a password as the user of whom the certificate is.
+func (b *Broker) ServeTLS(l net.Listener, config *tls.Config) error {
+	return b.Serve(tls.NewListener(l, config))
 }
 
 // maxAcceptDelay is the longest pause, after which a listener that is out of

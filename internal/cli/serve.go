@@ -58,6 +58,7 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.BoolVar(&o.json, "json", false, "say that it is ready as JSON")
 	flags.StringVar(&o.pprof, "pprof", "", "serve Go's profiles on this address of this machine, such as 127.0.0.1:6060")
+	o.tls.addTo(flags)
 	return cmd
 }
 
@@ -69,6 +70,7 @@ type serveOptions struct {
 	logLevel, logFormat string
 	json                bool
 	pprof               string // empty: no profiles
+	tls                 tlsOptions
 }
 
 func (o serveOptions) serve(ctx context.Context, env Environment) error {
@@ -92,6 +94,14 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	secure, err := o.tls.config()
+	if err != nil {
+		return err
+	}
+	login, err := o.tls.certificateName()
+	if err != nil {
+		return err
+	}
 	if o.pprof != "" {
 		stop, err := serveProfiles(ctx, o.pprof, logger)
 		if err != nil {
@@ -103,19 +113,32 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	secured, err := o.tls.listener(ctx, secure)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	if beyondLoopback(listener.Addr()) {
 		logger.Warn("listening beyond this machine: traffic is not encrypted, and guest may log in from this machine only",
 			"address", listener.Addr().String())
 	}
 	ballast := make([]byte, ballastSize)
 	defer runtime.KeepAlive(ballast)
-	b, err := broker.New(broker.Options{Dir: dir, Users: users, Sync: policy, MemoryLimit: memoryLimit, Logger: logger})
+	b, err := broker.New(broker.Options{
+		Dir: dir, Users: users, CertificateLogin: login, Sync: policy, MemoryLimit: memoryLimit, Logger: logger,
+	})
 	if err != nil {
-		return errors.Join(explainFolder(err, dir), listener.Close())
+		err = errors.Join(explainFolder(err, dir), listener.Close())
+		if secured != nil {
+			err = errors.Join(err, secured.Close())
+		}
+		return err
 	}
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- b.Serve(listener) }()
-	if err := o.sayReady(env, listener.Addr(), dir); err != nil {
+	if secured != nil {
+		go func() { served <- b.ServeTLS(secured, secure) }()
+	}
+	if err := o.sayReady(env, listener.Addr(), secured, dir); err != nil {
 		return errors.Join(err, b.Close())
 	}
 
@@ -201,17 +224,22 @@ func defaultFolder(system string, getenv func(string) string) (string, error) {
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
+	return listenOn(ctx, "--listen", address)
+}
+
+// listenOn listens on the address that a flag names.
+func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case err == nil:
 		return listener, nil
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, hint(fmt.Errorf("the address %s is in use, perhaps by a RabbitMQ or another dormouse", address),
-			"Choose another by --listen, such as --listen 127.0.0.1:5673, or --listen 127.0.0.1:0 for any free port.")
+			"Choose another by %s, such as %[1]s 127.0.0.1:5673, or %[1]s 127.0.0.1:0 for any free port.", flag)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, hint(fmt.Errorf("this user may not listen on %s", address), "Choose a port above 1023 by --listen.")
+		return nil, hint(fmt.Errorf("this user may not listen on %s", address), "Choose a port above 1023 by %s.", flag)
 	}
-	return nil, hint(usagef("cannot listen on %q: %w", address, err), "--listen takes HOST:PORT, such as 127.0.0.1:5672.")
+	return nil, hint(usagef("cannot listen on %q: %w", address, err), "%s takes HOST:PORT, such as 127.0.0.1:5672.", flag)
 }
 
 func beyondLoopback(address net.Addr) bool {
@@ -235,18 +263,27 @@ func explainFolder(err error, dir string) error {
 type ready struct {
 	Address string `json:"address"`
 	URL     string `json:"url"`
+	TLS     string `json:"tls,omitempty"`  // the address for encrypted connections, if there is one
 	Data    string `json:"data,omitempty"` // empty: in memory
 }
 
-func (o serveOptions) sayReady(env Environment, address net.Addr, dir string) error {
+func (o serveOptions) sayReady(env Environment, address net.Addr, secured net.Listener, dir string) error {
+	encrypted := ""
+	if secured != nil {
+		encrypted = secured.Addr().String()
+	}
 	if o.json {
-		return printJSON(env.Stdout, ready{Address: address.String(), URL: "amqp://" + address.String() + "/", Data: dir})
+		return printJSON(env.Stdout, ready{Address: address.String(), URL: "amqp://" + address.String() + "/", TLS: encrypted, Data: dir})
 	}
 	where := "data in " + dir
 	if dir == "" {
 		where = "data in memory only"
 	}
-	_, err := fmt.Fprintf(env.Stdout, "dormouse is ready: AMQP 0-9-1 on %s, %s\n", address, where)
+	on := address.String()
+	if encrypted != "" {
+		on += ", with TLS on " + encrypted
+	}
+	_, err := fmt.Fprintf(env.Stdout, "dormouse is ready: AMQP 0-9-1 on %s, %s\n", on, where)
 	return err
 }
 

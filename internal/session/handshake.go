@@ -1,6 +1,8 @@
 package session
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +35,10 @@ var errRefused = errors.New("refused")
 // Where RabbitMQ waits three seconds and then cuts a client that fails before
 // tune-ok, this cuts at once.
 func (c *conn) handshake() error {
+	certificate, err := c.secure()
+	if err != nil {
+		return err
+	}
 	header, err := c.frames.ProtocolHeader()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -46,7 +52,7 @@ func (c *conn) handshake() error {
 	}
 	start := &wire.ConnectionStart{
 		VersionMajor: 0, VersionMinor: 9,
-		ServerProperties: serverProperties(), Mechanisms: "AMQPLAIN PLAIN", Locales: "en_US",
+		ServerProperties: serverProperties(), Mechanisms: mechanisms(certificate), Locales: "en_US",
 	}
 	c.reply(0, start)
 	startOk, err := await[*wire.ConnectionStartOk](c)
@@ -57,7 +63,7 @@ func (c *conn) handshake() error {
 	if v, ok := startOk.ClientProperties.Get("capabilities"); ok {
 		c.capabilities, _ = v.(wire.Table)
 	}
-	if err := c.authenticate(startOk); err != nil {
+	if err := c.authenticate(startOk, certificate); err != nil {
 		return err
 	}
 	c.reply(0, &wire.ConnectionTune{ChannelMax: channelMax, FrameMax: frameMax, Heartbeat: heartbeat})
@@ -140,16 +146,50 @@ func waiting(m wire.Method) string {
 	return "opening"
 }
 
+// secure does the handshake of TLS, if the connection is to have it, and returns the
+// client's certificate if that is verified.
+func (c *conn) secure() (*x509.Certificate, error) {
+	secured, ok := c.net.(*tls.Conn)
+	if !ok {
+		return nil, nil
+	}
+	if err := secured.HandshakeContext(c.ctx); err != nil {
+		c.log.Warn("connection refused: the TLS handshake failed", "error", err)
+		return nil, errRefused
+	}
+	state := secured.ConnectionState()
+	if len(state.VerifiedChains) == 0 {
+		return nil, nil
+	}
+	return state.PeerCertificates[0], nil
+}
+
+const external = "EXTERNAL"
+
+// mechanisms are those that are offered, in the order of RabbitMQ 4.3: a client with a
+// certificate may log in by that.
+func mechanisms(certificate *x509.Certificate) string {
+	if certificate != nil {
+		return external + " AMQPLAIN PLAIN"
+	}
+	return "AMQPLAIN PLAIN"
+}
+
 // authenticate checks the client's credentials. Whatever is wrong with them, the
 // client is told no more than RabbitMQ tells.
-func (c *conn) authenticate(m *wire.ConnectionStartOk) error {
+func (c *conn) authenticate(m *wire.ConnectionStartOk, certificate *x509.Certificate) error {
 	var user, password string
 	var err error
-	switch m.Mechanism {
-	case "PLAIN":
+	switch {
+	case m.Mechanism == "PLAIN":
 		user, password, err = plain(m.Response)
-	case "AMQPLAIN":
+	case m.Mechanism == "AMQPLAIN":
 		user, password, err = amqplain(m.Response)
+	case m.Mechanism == external && certificate != nil:
+		var named bool
+		if user, named = c.server.options.CertificateName.Of(certificate); !named {
+			err = errors.New("the client's certificate has no name of a user")
+		}
 	default:
 		err = fmt.Errorf("unknown authentication mechanism '%s'", m.Mechanism)
 	}
@@ -157,7 +197,12 @@ func (c *conn) authenticate(m *wire.ConnectionStartOk) error {
 		c.log.Warn("connection refused: bad credentials", "error", err)
 		return errRefused
 	}
-	identity, err := c.server.options.Directory.Authenticate(user, password)
+	var identity *access.Identity
+	if m.Mechanism == external {
+		identity, err = c.server.options.Directory.Trust(user)
+	} else {
+		identity, err = c.server.options.Directory.Authenticate(user, password)
+	}
 	if err == nil && user == access.Guest && !isLoopback(c.net.RemoteAddr()) {
 		err = errLoopbackOnly
 	}

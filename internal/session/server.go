@@ -21,6 +21,9 @@ type Options struct {
 	// Directory knows the users. The user "guest" may connect from loopback addresses
 	// only.
 	Directory *access.Directory
+	// CertificateName is what of a verified client certificate is the user name, for
+	// the mechanism EXTERNAL.
+	CertificateName access.CertificateName
 	// MaxHeld is how many bytes of messages that are not complete or not committed yet
 	// one connection may hold. More closes it with RESOURCE_ERROR. 0 means 128 MiB.
 	MaxHeld int
