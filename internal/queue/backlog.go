@@ -129,20 +129,10 @@ func (b *backlog) refill() error {
 		if seq >= end {
 			return errEnough
 		}
-		b.disk--
-		b.diskBytes -= int64(len(record))
-		b.diskFrom = seq + 1
 		more = true
-		e, err := decodeEntry(record)
-		if err != nil {
-			b.log.Error("a message cannot be decoded and is left out", "number", seq, "error", err)
-			return nil
+		if e := b.load(seq, record, mark); e != nil {
+			b.keep(e)
 		}
-		e.level, e.seq, e.redelivered = b, seq, seq <= b.delivered || e.returns > 0
-		e.readMark(mark)
-		b.head.pushBack(e)
-		b.headBytes += int64(e.msg.Memory())
-		b.bodies += e.bodySize()
 		if b.headBytes >= windowBytes {
 			return errEnough
 		}
@@ -159,6 +149,28 @@ func (b *backlog) refill() error {
 		return b.refill()
 	}
 	return nil
+}
+
+// load takes the next record from disk. It returns nil if that cannot be decoded.
+func (b *backlog) load(seq uint64, record, mark []byte) *Entry {
+	b.disk--
+	b.diskBytes -= int64(len(record))
+	b.diskFrom = seq + 1
+	e, err := decodeEntry(record)
+	if err != nil {
+		b.log.Error("a message cannot be decoded and is left out", "number", seq, "error", err)
+		return nil
+	}
+	e.level, e.seq, e.redelivered = b, seq, seq <= b.delivered || e.returns > 0
+	e.readMark(mark)
+	return e
+}
+
+// keep puts what was loaded at the end of the head.
+func (b *backlog) keep(e *Entry) {
+	b.head.pushBack(e)
+	b.headBytes += int64(e.msg.Memory())
+	b.bodies += e.bodySize()
 }
 
 // purge drops what is on disk only as a part of tx, and returns what is in memory,

@@ -10,7 +10,8 @@ import (
 // What a queue is made with stays: its Type, Durable, priorities and
 // SingleActiveConsumer.
 //
-// Messages that are in the queue keep their expiry. Limits hold at once. An Expires runs
+// Messages that are in the queue keep their expiry. Limits hold at once,
+// also when a classic queue stops dropping in the same moment. An Expires runs
 // from now in a classic queue, from the last use in a quorum queue. When a queue
 // ceases to dead-letter at least once, what no queue has taken yet is dropped.
 // All of that is what RabbitMQ 4.3 does.
@@ -21,10 +22,11 @@ func (q *Queue) Configure(s Settings) {
 		if old.AtLeastOnce && !s.AtLeastOnce {
 			q.forgetDead(tx)
 		}
-		if old.Overflow == DropHead || s.Overflow == DropHead {
+		classic := s.Type == Classic
+		if s.Overflow == DropHead || classic && old.Overflow == DropHead {
 			q.dropHead(tx, now)
 		}
-		if s.Type == Classic {
+		if classic {
 			q.used = now
 		}
 		q.armIdle()

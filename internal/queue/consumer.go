@@ -2,6 +2,7 @@ package queue
 
 import (
 	"slices"
+	"time"
 
 	"github.com/dormousemq/dormouse/internal/message"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -40,6 +41,9 @@ type Sink interface {
 	Deliver(c *Consumer, d Delivery) bool
 	// QueueGone says that c's queue has been deleted, and c with it.
 	QueueGone(c *Consumer)
+	// TimedOut says that messages were taken back from c, which has kept them for too
+	// long. It gets no more until it has settled them all the same.
+	TimedOut(c *Consumer)
 }
 
 // Consumer is one subscription to a queue. Its exported fields are set before it is
@@ -51,13 +55,20 @@ type Consumer struct {
 	Exclusive bool // no other consumer beside it
 	Prefetch  int  // most unacknowledged messages, 0 for no limit
 	Priority  int  // x-priority: higher ones are served first
+	// Timeout is how long it may keep a message of a quorum queue unacknowledged
+	// (x-consumer-timeout), nil for as long as the queue allows.
+	Timeout *time.Duration
 
 	// ChannelLimit is the limit of all consumers of the channel together, 0 for none.
 	ChannelLimit int
 	Arguments    wire.Table
 
 	queue   Source
+	limit   int           // most unacknowledged messages, 0 for no limit
+	timeout time.Duration // that of the queue when it came
 	unacked int
+	out     outstanding
+	lapsed  int  // messages that were taken back from it, and that it has not settled
 	waiting bool // is in the queue's line of consumers that can take a message
 }
 
@@ -68,7 +79,7 @@ func (c *Consumer) Queue() Source { return c.queue }
 func (c *Consumer) Joins(q Source) { c.queue = q }
 
 func (c *Consumer) hasCredit() bool {
-	return c.NoAck || c.Prefetch == 0 || c.unacked < c.Prefetch
+	return c.NoAck || c.lapsed == 0 && (c.limit == 0 || c.unacked < c.limit)
 }
 
 // line is the consumers that can take a message, in the order in which they are

@@ -5,15 +5,21 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/dormousemq/dormouse/internal/clock"
 	"github.com/dormousemq/dormouse/internal/store"
 )
 
-// Purge drops the ready messages and returns how many they were, once that is durable.
+// Purge drops the ready messages, those that wait for their next delivery, and the dead
+// letters that an at-least-once queue still has. It returns how many they were, once
+// that is durable.
 func (q *Queue) Purge(ctx context.Context) (int, error) {
 	tx := q.store.Begin()
 	q.mu.Lock()
-	n := q.ready()
-	all := q.returned.clear()
+	n := q.ready() + len(q.delays.heap)
+	if q.settings.AtLeastOnce {
+		n += q.forgetDead(tx)
+	}
+	all := append(q.returned.clear(), q.delays.clear()...)
 	for _, b := range q.levels {
 		all = append(all, b.purge(tx)...)
 	}
@@ -38,7 +44,7 @@ func (q *Queue) Delete(tx *store.Tx, check func(Counts) error) (int, error) {
 	}
 	n := q.ready()
 	if check != nil {
-		if err := check(Counts{Ready: n, Unacked: q.unacked, Consumers: len(q.consumers)}); err != nil {
+		if err := check(q.counts()); err != nil {
 			q.mu.Unlock()
 			return 0, err
 		}
@@ -71,9 +77,11 @@ func (q *Queue) end() {
 		b.clear()
 	}
 	q.returned.clear()
-	q.expiry.Stop()
-	q.retry.Stop()
-	if q.idle != nil {
-		q.idle.Stop()
+	q.delays.clear()
+	q.holders = nil
+	for _, timer := range []clock.Timer{q.expiry, q.retry, q.idle, q.lapse, q.delays.timer} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 }

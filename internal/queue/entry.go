@@ -20,10 +20,14 @@ type Entry struct {
 	stored  bool       // there is a record of it in the store
 	loaded  int        // length of the record if it was read from disk
 
-	consumer    *Consumer // who has it unacknowledged; nil after a get
+	consumer    *Consumer // who has it unacknowledged
+	lapsed      bool      // was out for too long: another entry has its place
 	redelivered bool
 	returns     uint32
 	failures    uint32
+
+	due           int64  // Unix nanoseconds of when it lapses, or its delay is over; 0 for never
+	before, after *Entry // by that, of those that the consumer has
 }
 
 // bodySize is what counts for x-max-length-bytes.
@@ -45,10 +49,15 @@ func (e *Entry) Size() int {
 	return (bits.Len64(uint64(e.expires)|1)+6)/7 + e.msg.EncodedSize()
 }
 
-// mark is the part of an entry that changes while it is stored.
+// mark is the part of an entry that changes while it is stored: its counts, and when
+// its delay is over if it has one.
 func (e *Entry) mark() []byte {
 	b := binary.AppendUvarint(nil, uint64(e.returns))
-	return binary.AppendUvarint(b, uint64(e.failures))
+	b = binary.AppendUvarint(b, uint64(e.failures))
+	if e.due != 0 {
+		b = binary.AppendUvarint(b, uint64(e.due))
+	}
+	return b
 }
 
 func (e *Entry) readMark(b []byte) {
@@ -56,11 +65,15 @@ func (e *Entry) readMark(b []byte) {
 	if n <= 0 {
 		return
 	}
-	failures, n := binary.Uvarint(b[n:])
+	b = b[n:]
+	failures, n := binary.Uvarint(b)
 	if n <= 0 {
 		return
 	}
 	e.redelivered, e.returns, e.failures = true, uint32(returns), uint32(failures)
+	if due, n := binary.Uvarint(b[n:]); n > 0 {
+		e.due = int64(due)
+	}
 }
 
 func decodeEntry(b []byte) (*Entry, error) {

@@ -11,22 +11,19 @@ type Served struct {
 	Ack                   uint64
 }
 
-// count counts that e goes to c, or with nil to a get with acknowledgement.
+// count counts that e goes to c.
 func (s *Served) count(e *Entry, c *Consumer) {
+	got := c.queue == nil
 	switch {
-	case c == nil:
+	case got && c.NoAck:
+		s.GetNoAck++
+	case got:
 		s.Get++
 	case c.NoAck:
 		s.DeliverNoAck++
 	default:
 		s.Deliver++
 	}
-	s.countAgain(e)
-}
-
-// countGet counts that e goes to a get without acknowledgement.
-func (s *Served) countGet(e *Entry) {
-	s.GetNoAck++
 	s.countAgain(e)
 }
 
@@ -68,7 +65,7 @@ func (q *Queue) Inspect() Info {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := Info{
-		Counts: Counts{Ready: q.ready(), Unacked: q.unacked, Consumers: len(q.consumers)},
+		Counts: q.counts(),
 		Served: q.served, ReadyBytes: q.readyBytes(), UnackedBytes: q.lent,
 		Returned: q.returned.len(), InMemory: q.returned.len(), DeadLetters: len(q.outbox) + len(q.held),
 		Waiting: len(q.line) > 0, Active: q.active,

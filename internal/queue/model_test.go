@@ -18,7 +18,14 @@ import (
 func TestQueueAgainstAModel(t *testing.T) {
 	both(t, func(t *testing.T, s Settings) {
 		rapid.Check(t, func(rt *rapid.T) {
-			m := &model{bench: newRapidBench(t), settings: dlx(s, "none"), out: map[int]Delivery{}}
+			m := &model{bench: newRapidBench(t), settings: dlx(s, "none"), out: map[int]Delivery{}, now: start}
+			m.settings.ConsumerTimeout = 2*time.Minute + 7*time.Millisecond
+			if m.quorum() {
+				m.settings.Retry = Retry{
+					On:  rapid.SampledFrom([]RetryOn{RetryNone, RetryAll, RetryFailed, RetryReturned}).Draw(rt, "retry"),
+					Min: 30*time.Second + 13*time.Millisecond, Max: 75 * time.Second,
+				}.Sane()
+			}
 			defer m.bench.close()
 			m.open()
 			rt.Repeat(map[string]func(*rapid.T){
@@ -30,6 +37,7 @@ func TestQueueAgainstAModel(t *testing.T) {
 				},
 				"reject":  m.reject,
 				"requeue": m.requeue,
+				"late":    m.late,
 				"advance": m.advance,
 				"purge":   m.purge,
 				"restart": func(*rapid.T) { m.restart() },
@@ -45,6 +53,7 @@ type item struct {
 	returned    bool      // ahead of the others in a quorum queue
 	redelivered bool
 	counts      message.Counts
+	due         time.Time // when it lapses, or its delay is over
 }
 
 type model struct {
@@ -54,8 +63,11 @@ type model struct {
 	next     int
 	ready    []*item
 	unacked  []*item
+	delayed  []*item
 	out      map[int]Delivery
+	lapsed   []Delivery // that the client still has
 	letters  []string
+	now      time.Time
 }
 
 type rapidBench struct{ *bench }
@@ -85,9 +97,8 @@ func (m *model) quorum() bool { return m.settings.Type == Quorum }
 
 // expire drops what has expired at the heads.
 func (m *model) expire() {
-	now := m.bench.clock.Now()
 	due := func(i int) bool {
-		return i < len(m.ready) && !m.ready[i].expires.IsZero() && !m.ready[i].expires.After(now)
+		return i < len(m.ready) && !m.ready[i].expires.IsZero() && !m.ready[i].expires.After(m.now)
 	}
 	for {
 		at := 0
@@ -119,7 +130,7 @@ func (m *model) publish(rt *rapid.T) {
 }
 
 func (m *model) get(rt *rapid.T) {
-	d, ok := m.queue.Get(false)
+	d, ok := m.queue.Get(&Consumer{})
 	if ok != (len(m.ready) > 0) {
 		rt.Fatalf("got %v with %d ready", ok, len(m.ready))
 	}
@@ -131,6 +142,7 @@ func (m *model) get(rt *rapid.T) {
 	if got := string(d.Message.Body); got != strconv.Itoa(want.id) || d.Redelivered != want.redelivered || m.quorum() && d.Counts != want.counts {
 		rt.Fatalf("got %s redelivered %v %+v, want %+v", got, d.Redelivered, d.Counts, want)
 	}
+	want.due = m.now.Add(m.settings.ConsumerTimeout)
 	m.unacked = append(m.unacked, want)
 	m.out[want.id] = d
 	m.expire()
@@ -159,25 +171,61 @@ func (m *model) reject(rt *rapid.T) {
 func (m *model) requeue(rt *rapid.T) {
 	failed := rapid.Bool().Draw(rt, "failed")
 	m.end(rt, func(d Delivery, i *item) {
-		i.redelivered, i.returned = true, true
-		i.counts.Returns++
-		if failed {
-			i.counts.Failures++
-		}
-		if m.quorum() && i.counts.Failures > DefaultDeliveryLimit {
-			m.letters = append(m.letters, "delivery_limit "+strconv.Itoa(i.id))
-		} else if m.quorum() {
-			at := slices.IndexFunc(m.ready, func(o *item) bool { return !o.returned })
-			if at < 0 {
-				at = len(m.ready)
-			}
-			m.ready = slices.Insert(m.ready, at, i)
-		} else {
-			m.ready = append(m.ready, i)
-			m.sort()
-		}
+		m.giveBack(i, failed)
 		settle(m.queue, func(tx *store.Tx) { m.queue.Requeue(tx, failed, d.Entry) })
 	})
+}
+
+// giveBack returns an unacknowledged message.
+func (m *model) giveBack(i *item, failed bool) {
+	i.redelivered = true
+	i.counts.Returns++
+	if failed {
+		i.counts.Failures++
+	}
+	switch {
+	case !m.quorum():
+		i.returned = true
+		m.ready = append(m.ready, i)
+		m.sort()
+	case i.counts.Failures > DefaultDeliveryLimit:
+		m.letters = append(m.letters, "delivery_limit "+strconv.Itoa(i.id))
+	default:
+		on := m.settings.Retry.On
+		if on == RetryAll || on == RetryFailed && failed || on == RetryReturned && !failed {
+			i.due = m.now.Add(min(m.settings.Retry.Max, m.settings.Retry.Min*time.Duration(max(1, i.counts.Failures))))
+			m.delayed = append(m.delayed, i)
+			return
+		}
+		m.putAhead(i)
+	}
+}
+
+// putAhead puts a returned message behind the others that were.
+func (m *model) putAhead(i *item) {
+	i.returned = true
+	at := slices.IndexFunc(m.ready, func(o *item) bool { return !o.returned })
+	if at < 0 {
+		at = len(m.ready)
+	}
+	m.ready = slices.Insert(m.ready, at, i)
+}
+
+// late settles a delivery that has lapsed, which means nothing.
+func (m *model) late(rt *rapid.T) {
+	if len(m.lapsed) == 0 {
+		return
+	}
+	e := m.lapsed[0].Entry
+	m.lapsed = m.lapsed[1:]
+	switch rapid.IntRange(0, 2).Draw(rt, "how") {
+	case 0:
+		settle(m.queue, func(tx *store.Tx) { m.queue.Ack(tx, e) })
+	case 1:
+		settle(m.queue, func(tx *store.Tx) { m.queue.Reject(tx, true, e) })
+	case 2:
+		settle(m.queue, func(tx *store.Tx) { m.queue.Requeue(tx, true, e) })
+	}
 }
 
 func (m *model) sort() {
@@ -185,16 +233,60 @@ func (m *model) sort() {
 }
 
 func (m *model) advance(rt *rapid.T) {
-	m.bench.clock.Advance(time.Duration(rapid.IntRange(0, 70).Draw(rt, "seconds")) * time.Second)
+	d := time.Duration(rapid.IntRange(0, 70).Draw(rt, "seconds")) * time.Second
+	m.bench.clock.Advance(d)
+	for end := m.now.Add(d); ; {
+		next := end
+		soonest := func(at time.Time) {
+			if !at.IsZero() && at.After(m.now) && at.Before(next) {
+				next = at
+			}
+		}
+		for _, i := range m.ready {
+			soonest(i.expires)
+		}
+		for _, i := range slices.Concat(m.delayed, m.unacked) {
+			soonest(i.due)
+		}
+		m.now = next
+		m.tick()
+		if !next.Before(end) {
+			return
+		}
+	}
+}
+
+// tick does what is due now.
+func (m *model) tick() {
+	due := func(list *[]*item) (all []*item) {
+		for _, i := range *list {
+			if !i.due.After(m.now) {
+				all = append(all, i)
+			}
+		}
+		*list = slices.DeleteFunc(*list, func(i *item) bool { return slices.Contains(all, i) })
+		slices.SortFunc(all, func(a, b *item) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.id, b.id)) })
+		return all
+	}
+	for _, i := range due(&m.delayed) {
+		m.putAhead(i)
+	}
+	if m.quorum() {
+		for _, i := range due(&m.unacked) {
+			m.lapsed = append(m.lapsed, m.out[i.id])
+			delete(m.out, i.id)
+			m.giveBack(i, false)
+		}
+	}
 	m.expire()
 }
 
 func (m *model) purge(rt *rapid.T) {
 	n, err := m.queue.Purge(rt.Context())
-	if err != nil || n != len(m.ready) {
-		rt.Fatalf("purged %d of %d: %v", n, len(m.ready), err)
+	if err != nil || n != len(m.ready)+len(m.delayed) {
+		rt.Fatalf("purged %d of %d and %d: %v", n, len(m.ready), len(m.delayed), err)
 	}
-	m.ready = nil
+	m.ready, m.delayed = nil, nil
 }
 
 func (m *model) restart() {
@@ -203,7 +295,7 @@ func (m *model) restart() {
 		i.redelivered = true
 	}
 	m.ready = slices.DeleteFunc(append(m.ready, m.unacked...), func(i *item) bool { return !i.persistent })
-	m.unacked = nil
+	m.unacked, m.lapsed = nil, nil
 	clear(m.out)
 	m.sort()
 	for _, i := range m.ready {
@@ -215,8 +307,8 @@ func (m *model) restart() {
 
 func (m *model) check(rt *rapid.T) {
 	c := m.queue.Counts()
-	if c.Ready != len(m.ready) || c.Unacked != len(m.unacked) {
-		rt.Fatalf("%d ready and %d unacknowledged, want %d and %d", c.Ready, c.Unacked, len(m.ready), len(m.unacked))
+	if c.Ready != len(m.ready) || c.Unacked != len(m.unacked) || c.Delayed != len(m.delayed) {
+		rt.Fatalf("%+v, want %d ready, %d unacknowledged, %d delayed", c, len(m.ready), len(m.unacked), len(m.delayed))
 	}
 	if !slices.Equal(m.bench.letters, m.letters) {
 		rt.Fatalf("dead letters %q, want %q", m.bench.letters, m.letters)

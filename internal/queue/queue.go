@@ -54,6 +54,7 @@ type Queue struct {
 	levels   []*backlog // of the priorities that have been used, highest first
 	window   int
 	returned returns
+	delays   delays
 	unacked  int
 	lent     int64 // length of the bodies of the unacknowledged messages
 	served   Served
@@ -75,6 +76,10 @@ type Queue struct {
 	readAgain int64       // when to try again to read messages, 0 if they can be read
 	idle      clock.Timer // of the queue, nil until it has an Expires
 	used      time.Time   // when the queue was last in use
+
+	holders map[*Consumer]struct{} // may have messages that can lapse
+	lapse   clock.Timer            // nil until a message can
+	lapseAt int64                  // what it is set to, 0 if it is not
 }
 
 // New makes a queue of what the store holds for its number: nothing, or what was
@@ -82,13 +87,16 @@ type Queue struct {
 func New(o Options) *Queue {
 	q := &Queue{
 		name: o.Name, settings: o.Settings, id: o.ID, store: o.Store, clock: o.Clock, host: o.Host, log: o.Logger,
-		returned: newReturns(o.Settings),
+		returned: newReturns(o.Settings), holders: map[*Consumer]struct{}{},
 	}
 	q.window = cmp.Or(o.window, windowMessages)
 	for i := range o.Settings.Levels() {
 		if o.Store.Counters(o.ID+i).Messages > 0 {
 			q.level(i)
 		}
+	}
+	if o.Settings.Type == Quorum {
+		q.recoverDelays()
 	}
 	q.expiry = q.clock.AfterFunc(q.expiryDue)
 	q.retry = q.clock.AfterFunc(q.retryHeld)
@@ -133,13 +141,19 @@ func (q *Queue) Settings() Settings {
 // Counts are the numbers that queue.declare-ok and the like tell.
 type Counts struct {
 	Ready, Unacked, Consumers int
+	// Delayed messages wait for their next delivery and are not ready.
+	Delayed int
 }
 
 // Counts returns how much is in the queue.
 func (q *Queue) Counts() Counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Counts{Ready: q.ready(), Unacked: q.unacked, Consumers: len(q.consumers)}
+	return q.counts()
+}
+
+func (q *Queue) counts() Counts {
+	return Counts{Ready: q.ready(), Unacked: q.unacked, Consumers: len(q.consumers), Delayed: len(q.delays.heap)}
 }
 
 func (q *Queue) ready() int {
@@ -242,7 +256,7 @@ func (q *Queue) pump(tx *store.Tx, now time.Time) {
 			continue
 		}
 		q.pop(e)
-		q.handOut(tx, e, c)
+		q.handOut(tx, e, c, now)
 		q.line.served()
 	}
 }
@@ -255,18 +269,19 @@ func (q *Queue) delivery(e *Entry, remaining int) Delivery {
 	return d
 }
 
-// handOut records that e has been delivered to c, nil for a get with acknowledgement.
-func (q *Queue) handOut(tx *store.Tx, e *Entry, c *Consumer) {
+// handOut records that e has been delivered to c.
+func (q *Queue) handOut(tx *store.Tx, e *Entry, c *Consumer, now time.Time) {
 	q.served.count(e, c)
-	if c != nil && c.NoAck {
+	if c.NoAck {
 		q.remove(tx, e)
 		return
 	}
 	e.consumer = c
 	q.unacked++
 	q.lent += e.bodySize()
-	if c != nil {
-		c.unacked++
+	c.unacked++
+	if q.settings.Type == Quorum {
+		q.watch(e, c, now)
 	}
 	if e.stored {
 		tx.Delivered(e.level.id, e.seq)
@@ -310,6 +325,13 @@ func (q *Queue) peek() *Entry {
 	return back
 }
 
+// unreadableIf says that messages cannot be read if err is not nil.
+func (q *Queue) unreadableIf(err error) {
+	if err != nil {
+		q.unreadable(err)
+	}
+}
+
 // unreadable says that messages cannot be read, unless that is because the broker stops,
 // and has that tried again.
 func (q *Queue) unreadable(err error) {
@@ -331,9 +353,11 @@ func (q *Queue) pop(e *Entry) {
 	e.level.pop()
 }
 
-// Get takes one message, without a consumer. With noAck it is done at once. The
-// second result is false if there is none.
-func (q *Queue) Get(noAck bool) (Delivery, bool) {
+// Get takes one message, without a subscription. by is who gets it, used for this call
+// only: with NoAck the message is done at once; else Sink, if there is one, has TimedOut
+// called if the message is not settled in time. The second result is false if there is
+// no message.
+func (q *Queue) Get(by *Consumer) (Delivery, bool) {
 	now := q.clock.Now()
 	tx := q.store.Begin()
 	q.mu.Lock()
@@ -342,12 +366,7 @@ func (q *Queue) Get(noAck bool) (Delivery, bool) {
 	if e != nil {
 		q.pop(e)
 		d = q.delivery(e, q.ready())
-		if noAck {
-			q.served.countGet(e)
-			q.remove(tx, e)
-		} else {
-			q.handOut(tx, e, nil)
-		}
+		q.handOut(tx, e, by, now)
 	} else {
 		q.served.GetEmpty++
 	}
@@ -372,14 +391,21 @@ func (q *Queue) remove(tx *store.Tx, e *Entry) {
 	e.stored = false
 }
 
-// release takes e from the unacknowledged ones.
-func (q *Queue) release(e *Entry) {
+// release takes e from the unacknowledged ones. It returns false if e is none of them
+// any more.
+func (q *Queue) release(e *Entry) bool {
+	if e.lapsed {
+		q.settleLapsed(e)
+		return false
+	}
+	if e.due != 0 {
+		q.unwatch(e)
+	}
 	q.unacked--
 	q.lent -= e.bodySize()
-	if c := e.consumer; c != nil {
-		c.unacked--
-		q.resume(c)
-	}
+	e.consumer.unacked--
+	q.resume(e.consumer)
+	return true
 }
 
 // Ack ends entries that have been delivered, each once, as a part of tx. Call Settle once
@@ -388,8 +414,9 @@ func (q *Queue) Ack(tx *store.Tx, entries ...*Entry) {
 	q.changeIn(tx, func(time.Time) {
 		q.served.Ack += uint64(len(entries))
 		for _, e := range entries {
-			q.release(e)
-			q.remove(tx, e)
+			if q.release(e) {
+				q.remove(tx, e)
+			}
 		}
 	})
 }
@@ -399,9 +426,10 @@ func (q *Queue) Ack(tx *store.Tx, entries ...*Entry) {
 func (q *Queue) Reject(tx *store.Tx, failed bool, entries ...*Entry) {
 	q.changeIn(tx, func(now time.Time) {
 		for _, e := range entries {
-			q.release(e)
-			q.cameBack(e, failed)
-			q.bury(tx, e, reasonRejected, now)
+			if q.release(e) {
+				q.cameBack(e, failed)
+				q.bury(tx, e, reasonRejected, now)
+			}
 		}
 	})
 }
@@ -413,9 +441,10 @@ func (q *Queue) Reject(tx *store.Tx, failed bool, entries ...*Entry) {
 func (q *Queue) Requeue(tx *store.Tx, failed bool, entries ...*Entry) {
 	q.changeIn(tx, func(now time.Time) {
 		for _, e := range entries {
-			q.release(e)
-			q.cameBack(e, failed)
-			q.giveBack(tx, e, now)
+			if q.release(e) {
+				q.cameBack(e, failed)
+				q.giveBack(tx, e, now, failed)
+			}
 		}
 		if q.settings.Overflow == DropHead {
 			q.dropHead(tx, now)
@@ -436,12 +465,19 @@ func (q *Queue) cameBack(e *Entry, failed bool) {
 	}
 }
 
-func (q *Queue) giveBack(tx *store.Tx, e *Entry, now time.Time) {
+// giveBack puts e among the returned messages, at once or after a delay.
+func (q *Queue) giveBack(tx *store.Tx, e *Entry, now time.Time, failed bool) {
 	if limit := q.settings.DeliveryLimit; limit >= 0 && int64(e.failures) > limit {
 		q.bury(tx, e, reasonDeliveryLimit, now)
 		return
 	}
-	q.returned.push(e)
+	if delay := q.settings.Retry.delay(failed, e.failures); delay > 0 {
+		e.due = now.Add(delay).UnixNano()
+		q.delays.push(e)
+		q.armDelays()
+	} else {
+		q.returned.push(e)
+	}
 	if e.stored {
 		tx.Mark(e.level.id, e.seq, e.mark())
 	}

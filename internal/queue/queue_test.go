@@ -120,7 +120,7 @@ func withTTL(body string, ttl time.Duration) *message.Message {
 func (b *bench) drain(q *Queue) []string {
 	var got []string
 	for {
-		d, ok := q.Get(false)
+		d, ok := q.Get(&Consumer{})
 		if !ok {
 			return got
 		}
@@ -131,9 +131,10 @@ func (b *bench) drain(q *Queue) []string {
 
 // tray is a Sink that keeps what it gets, up to a limit.
 type tray struct {
-	got   []Delivery
-	limit int // 0 for none
-	gone  bool
+	got      []Delivery
+	limit    int // 0 for none
+	timeouts int // calls of TimedOut
+	gone     bool
 }
 
 func (s *tray) Deliver(_ *Consumer, d Delivery) bool {
@@ -144,6 +145,7 @@ func (s *tray) Deliver(_ *Consumer, d Delivery) bool {
 	return true
 }
 func (s *tray) QueueGone(*Consumer) { s.gone = true }
+func (s *tray) TimedOut(*Consumer)  { s.timeouts++ }
 
 func (s *tray) bodies() []string {
 	var all []string
@@ -190,7 +192,7 @@ func TestOrderThroughDiskAndRestart(t *testing.T) {
 			t.Fatalf("%d ready, want %d", c.Ready, n)
 		}
 		for i := range 1000 {
-			d, _ := q.Get(false)
+			d, _ := q.Get(&Consumer{})
 			if got := string(d.Message.Body); got != strconv.Itoa(i) || d.Redelivered {
 				t.Fatalf("got %q redelivered %v, want %d", got, d.Redelivered, i)
 			}
@@ -262,12 +264,12 @@ func TestUnacknowledgedComesBackRedeliveredAfterRestart(t *testing.T) {
 		b := newBench(t)
 		q := b.queue(1, s)
 		b.publish(q, "a", "b", "c")
-		q.Get(false)
-		q.Get(false)
+		q.Get(&Consumer{})
+		q.Get(&Consumer{})
 		b.restart()
 		q = b.queue(1, s)
 		for i, want := range []bool{true, true, false} {
-			d, _ := q.Get(true)
+			d, _ := q.Get(&Consumer{NoAck: true})
 			if d.Redelivered != want {
 				t.Errorf("message %d: redelivered %v, want %v", i, d.Redelivered, want)
 			}
@@ -353,7 +355,7 @@ func TestUnacknowledgedDoesNotExpire(t *testing.T) {
 	s.TTL = time.Second
 	q := b.queue(1, s)
 	b.publish(q, "m")
-	d, _ := q.Get(false)
+	d, _ := q.Get(&Consumer{})
 	b.clock.Advance(time.Minute)
 	same(t, "out", b.letters, nil)
 	settle(q, func(tx *store.Tx) { q.Requeue(tx, false, d.Entry) })
@@ -364,7 +366,7 @@ func TestRequeuePosition(t *testing.T) {
 	take := func(q *Queue, n int) []*Entry {
 		var all []*Entry
 		for range n {
-			d, _ := q.Get(false)
+			d, _ := q.Get(&Consumer{})
 			all = append(all, d.Entry)
 		}
 		return all
@@ -399,7 +401,7 @@ func TestDeliveryLimit(t *testing.T) {
 	q := b.queue(1, s)
 	b.publish(q, "poison")
 	for i := range 3 {
-		d, ok := q.Get(false)
+		d, ok := q.Get(&Consumer{})
 		if !ok {
 			t.Fatalf("delivery %d: nothing there", i+1)
 		}
@@ -418,10 +420,10 @@ func TestNackDoesNotCountAsFailure(t *testing.T) {
 	q := b.queue(1, s)
 	b.publish(q, "m")
 	for range 5 {
-		d, _ := q.Get(false)
+		d, _ := q.Get(&Consumer{})
 		settle(q, func(tx *store.Tx) { q.Requeue(tx, false, d.Entry) })
 	}
-	d, ok := q.Get(false)
+	d, ok := q.Get(&Consumer{})
 	if want := (message.Counts{Returns: 5}); !ok || d.Counts != want {
 		t.Fatalf("found %v, counts %+v", ok, d.Counts)
 	}
@@ -433,11 +435,11 @@ func TestCountsSurviveRestart(t *testing.T) {
 	q := b.queue(1, s)
 	b.publish(q, "m")
 	for range 3 {
-		d, _ := q.Get(false)
+		d, _ := q.Get(&Consumer{})
 		settle(q, func(tx *store.Tx) { q.Requeue(tx, true, d.Entry) })
 	}
 	b.restart()
-	d, _ := b.queue(1, s).Get(false)
+	d, _ := b.queue(1, s).Get(&Consumer{})
 	if want := (message.Counts{Returns: 3, Failures: 3}); d.Counts != want || !d.Redelivered {
 		t.Fatalf("counts %+v redelivered %v", d.Counts, d.Redelivered)
 	}
@@ -470,7 +472,7 @@ func TestWithoutDeadLetterExchangeRejectedIsGone(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(1, Defaults(Classic, true))
 	b.publish(q, "m")
-	d, _ := q.Get(false)
+	d, _ := q.Get(&Consumer{})
 	settle(q, func(tx *store.Tx) { q.Reject(tx, false, d.Entry) })
 	b.restart()
 	if c := b.queue(1, Defaults(Classic, true)).Counts(); c.Ready != 0 {
@@ -559,7 +561,7 @@ func TestPriorities(t *testing.T) {
 	over := persistent("over")
 	over.Priority = 200
 	b.publishMessage(q, over)
-	d, _ := q.Get(false)
+	d, _ := q.Get(&Consumer{})
 	settle(q, func(tx *store.Tx) { q.Requeue(tx, false, d.Entry) })
 	b.restart()
 	same(t, "order", b.drain(b.queue(1, s)), []string{"high", "over", "middle", "low"})
@@ -665,8 +667,8 @@ func TestPurgeLeavesTheUnacknowledged(t *testing.T) {
 		q := b.queue(1, s)
 		const n = 3 * windowMessages
 		b.publish(q, numbers(0, n)...)
-		out, _ := q.Get(false)
-		back, _ := q.Get(false)
+		out, _ := q.Get(&Consumer{})
+		back, _ := q.Get(&Consumer{})
 		settle(q, func(tx *store.Tx) { q.Requeue(tx, false, back.Entry) })
 		purged, err := q.Purge(t.Context())
 		if err != nil || purged != n-1 {
@@ -715,7 +717,7 @@ func TestExpires(t *testing.T) {
 	b.clock.Advance(50 * time.Second)
 	b.publish(q, "publishing is no use of it")
 	b.clock.Advance(9 * time.Second)
-	q.Get(true)
+	q.Get(&Consumer{NoAck: true})
 	b.clock.Advance(59 * time.Second)
 	c := &Consumer{Sink: &tray{}}
 	if err := q.Consume(c); err != nil {

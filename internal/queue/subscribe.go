@@ -12,6 +12,10 @@ import (
 // new one would be exclusive and is not the first, or the queue has a single active one.
 var ErrExclusiveUse = errors.New("queue: in exclusive use")
 
+// maxQuorumPrefetch is the most messages that a consumer of a quorum queue has
+// unacknowledged if it sets no limit itself. Source: RabbitMQ.
+const maxQuorumPrefetch = 2000
+
 // Consume adds a consumer and begins to deliver to it.
 func (q *Queue) Consume(c *Consumer) error {
 	err := ErrDeleted
@@ -25,6 +29,10 @@ func (q *Queue) Consume(c *Consumer) error {
 		}
 		err = nil
 		c.queue = q
+		if c.limit = c.Prefetch; c.limit == 0 && q.settings.Type == Quorum {
+			c.limit = maxQuorumPrefetch
+		}
+		c.timeout = q.settings.ConsumerTimeout
 		q.consumers = append(q.consumers, c)
 		if q.settings.SingleActiveConsumer && q.active == nil {
 			q.active = c
@@ -49,13 +57,12 @@ func (q *Queue) Cancel(c *Consumer) (last bool) {
 		q.line.leave(c)
 		last = len(q.consumers) == 0
 		if q.active == c {
-			q.active = nil
-			if !last {
-				q.active = slices.MaxFunc(q.consumers, func(a, b *Consumer) int { return a.Priority - b.Priority })
-				q.resume(q.active)
-			}
+			q.elect()
 		}
 		c.queue = nil
+		if c.out.first == nil {
+			delete(q.holders, c)
+		}
 	})
 	q.Touch()
 	return last

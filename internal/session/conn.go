@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,7 @@ type conn struct {
 	entries  []*queue.Entry //
 
 	publishing  atomic.Bool            // the reader is in the middle of a publish
+	expelling   atomic.Bool            // expelled is not empty
 	interrupted atomic.Pointer[string] // reason to close, from outside
 	stopping    chan struct{}          // closed when interrupted is set
 	wake        chan struct{}          // to the writer, when it is idle
@@ -63,6 +65,8 @@ type conn struct {
 	past    Counts    // of channels that are closed
 
 	received, sent traffic
+
+	expelled []*channel // to be closed
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -204,11 +208,30 @@ func (r reader) Read(p []byte) (int, error) {
 	if c.closing {
 		return c.net.Read(p)
 	}
+	for {
+		n, err := r.read(p)
+		if !c.woken(n, err) {
+			return n, err
+		}
+		if c.heartbeat == 0 {
+			_ = c.net.SetReadDeadline(time.Time{})
+		}
+		if err := c.closeExpelled(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (r reader) read(p []byte) (int, error) {
+	c := r.c
 	if c.heartbeat > 0 {
 		_ = c.net.SetReadDeadline(time.Now().Add(2 * c.heartbeat))
 	}
 	if reason := c.interrupted.Load(); reason != nil {
 		return 0, forced(*reason)
+	}
+	if c.expelling.Load() {
+		return 0, os.ErrDeadlineExceeded
 	}
 	n, err := c.net.Read(p)
 	c.received.add(n)

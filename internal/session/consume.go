@@ -12,8 +12,7 @@ import (
 // consumer is a subscription of a channel. It is the queue's Sink.
 type consumer struct {
 	queue.Consumer
-	channel   *channel
-	arguments wire.Table
+	channel *channel
 
 	// Guarded by conn.mu.
 	announced bool         // consume-ok was sent, or nobody waits for it
@@ -36,13 +35,9 @@ func (ch *channel) consume(m *wire.BasicConsume) error {
 	if err := ch.conn.mayQueue(access.Read, name); err != nil {
 		return err
 	}
-	priority, err := ch.priority(name, m.Arguments)
-	if err != nil {
-		return err
-	}
-	k := &consumer{channel: ch, arguments: m.Arguments, announced: m.NoWait}
+	k := &consumer{channel: ch, announced: m.NoWait}
 	k.Consumer = queue.Consumer{
-		Sink: k, Tag: m.ConsumerTag, NoAck: m.NoAck, Exclusive: m.Exclusive, Prefetch: ch.prefetch, Priority: priority,
+		Sink: k, Tag: m.ConsumerTag, NoAck: m.NoAck, Exclusive: m.Exclusive, Prefetch: ch.prefetch,
 		ChannelLimit: ch.limit, Arguments: m.Arguments,
 	}
 	if k.Tag == "" {
@@ -82,32 +77,6 @@ func random() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
-}
-
-// priority reads the argument x-priority.
-func (ch *channel) priority(queue string, arguments wire.Table) (int, error) {
-	v, has := arguments.Get("x-priority")
-	if !has {
-		return 0, nil
-	}
-	switch v := v.(type) {
-	case int8:
-		return int(v), nil
-	case uint8:
-		return int(v), nil
-	case int16:
-		return int(v), nil
-	case uint16:
-		return int(v), nil
-	case int32:
-		return int(v), nil
-	case uint32:
-		return int(v), nil
-	case int64:
-		return int(v), nil
-	}
-	return 0, wire.Errorf(wire.PreconditionFailed, "invalid arg 'x-priority' for queue '%s' in vhost '%s': \"expected integer, got %s\"",
-		queue, ch.conn.host.Name(), wire.TypeName(v))
 }
 
 // announce sends consume-ok, which the client must see before the first delivery.
@@ -219,6 +188,41 @@ func (k *consumer) QueueGone(*queue.Consumer) {
 	c.wakeWriter()
 }
 
+// TimedOut tells the client that it has kept messages for too long: by a cancel, though
+// the consumer stays and gets messages again when the client has settled what it has, or
+// if the client does not know that, by closing the channel.
+func (k *consumer) TimedOut(*queue.Consumer) {
+	ch := k.channel
+	c := ch.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case ch.closed:
+	case ch.consumers[k.Tag] == k && c.can("consumer_cancel_notify"):
+		k.announce()
+		c.out.method(ch.number, &wire.BasicCancel{ConsumerTag: k.Tag, NoWait: true})
+		c.wakeWriter()
+	default:
+		ch.expel()
+	}
+}
+
+// getter is who gets a message by basic.get.
+type getter struct{ channel *channel }
+
+// Deliver is never called: a getter is not subscribed.
+func (getter) Deliver(*queue.Consumer, queue.Delivery) bool { return false }
+
+// QueueGone is never called either.
+func (getter) QueueGone(*queue.Consumer) {}
+
+// TimedOut closes the channel.
+func (g getter) TimedOut(*queue.Consumer) {
+	g.channel.conn.mu.Lock()
+	defer g.channel.conn.mu.Unlock()
+	g.channel.expel()
+}
+
 // cancel handles basic.cancel. There need not be such a consumer.
 func (ch *channel) cancel(m *wire.BasicCancel) error {
 	c := ch.conn
@@ -269,7 +273,7 @@ func (ch *channel) get(m *wire.BasicGet) error {
 	if err := c.mayQueue(access.Read, name); err != nil {
 		return err
 	}
-	d, found, err := c.host.Get(c, name, m.NoAck)
+	d, found, err := c.host.Get(c, name, &queue.Consumer{Sink: getter{ch}, NoAck: m.NoAck})
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func Describe(c *queue.Consumer) (Subscription, bool) {
 	}
 	of := k.channel.conn
 	return Subscription{
-		Connection: of.name(), Channel: k.channel.number, Peer: of.net.RemoteAddr(), User: of.identity.Name(), Arguments: k.arguments,
+		Connection: of.name(), Channel: k.channel.number, Peer: of.net.RemoteAddr(), User: of.identity.Name(), Arguments: k.Arguments,
 	}, true
 }
 

@@ -147,6 +147,8 @@ func (c *client) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 	return true
 }
 
+func (c *client) TimedOut(*queue.Consumer) {}
+
 func (c *client) QueueGone(*queue.Consumer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

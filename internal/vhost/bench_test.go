@@ -18,6 +18,7 @@ func (a *acker) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 	return true
 }
 func (*acker) QueueGone(*queue.Consumer) {}
+func (*acker) TimedOut(*queue.Consumer)  {}
 
 type confirms chan struct{}
 

@@ -54,7 +54,7 @@ func TestPolicyTTLIsForWhatComesLater(t *testing.T) {
 	b.publish(to("", "q", "before"))
 	b.put("p", "", 0, policy.Definition{"message-ttl": int64(1000)})
 	b.publish(to("", "q", "after"))
-	d, _, _ := b.Get(nil, "q", true)
+	d, _, _ := b.Get(nil, "q", &queue.Consumer{NoAck: true})
 	b.clock.Advance(time.Second)
 	if string(d.Message.Body) != "before" {
 		t.Fatalf("got %q", d.Message.Body)

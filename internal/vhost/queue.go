@@ -263,7 +263,7 @@ func (h *Host) Consume(owner any, name string, c *queue.Consumer) error {
 	if err != nil {
 		return err
 	}
-	if err := h.checkConsumerArguments(q, c.Arguments); err != nil {
+	if err := h.readArguments(q, c); err != nil {
 		return err
 	}
 	err = q.Consume(c)
@@ -311,8 +311,8 @@ func (h *Host) Expired(q *queue.Queue) {
 	h.deleteIf(q, func(*Queue) bool { return true })
 }
 
-// Get takes one message from a queue; false if it has none.
-func (h *Host) Get(owner any, name string, noAck bool) (queue.Delivery, bool, error) {
+// Get takes one message from a queue for by, as queue.Queue.Get; false if it has none.
+func (h *Host) Get(owner any, name string, by *queue.Consumer) (queue.Delivery, bool, error) {
 	q, err := h.usable(owner, name)
 	if err != nil {
 		return queue.Delivery{}, false, err
@@ -321,7 +321,7 @@ func (h *Host) Get(owner any, name string, noAck bool) (queue.Delivery, bool, er
 	if !ok {
 		return queue.Delivery{}, false, wire.Errorf(wire.NotImplemented, "basic.get not supported by stream queues %s", h.queueText(q.Name()))
 	}
-	d, ok := full.Get(noAck)
+	d, ok := full.Get(by)
 	return d, ok, nil
 }
 

@@ -24,7 +24,7 @@ func TestCommitIsAtomic(t *testing.T) {
 		}
 		persistent := wire.Properties{Flags: wire.FlagDeliveryMode, DeliveryMode: wire.Persistent}.AppendTo(nil)
 		b.publishDurably("in", persistent)
-		d, ok, err := b.Get(nil, "in", false)
+		d, ok, err := b.Get(nil, "in", &queue.Consumer{})
 		if !ok || err != nil {
 			t.Fatalf("get: %v, %v", ok, err)
 		}

@@ -157,7 +157,7 @@ type kind interface {
 // one whose messages can be dropped. Streams are neither.
 type (
 	polled interface {
-		Get(noAck bool) (queue.Delivery, bool)
+		Get(by *queue.Consumer) (queue.Delivery, bool)
 	}
 	emptied interface {
 		Purge(ctx context.Context) (int, error)

@@ -101,7 +101,7 @@ func (b *bench) drain(name string) []string {
 	b.t.Helper()
 	var got []string
 	for {
-		d, ok, err := b.Get(nil, name, true)
+		d, ok, err := b.Get(nil, name, &queue.Consumer{NoAck: true})
 		b.must(err)
 		if !ok {
 			return got
@@ -206,6 +206,7 @@ type nothing struct{}
 
 func (nothing) Deliver(*queue.Consumer, queue.Delivery) bool { return false }
 func (nothing) QueueGone(*queue.Consumer)                    {}
+func (nothing) TimedOut(*queue.Consumer)                     {}
 
 func TestExclusiveQueueBelongsToItsConnection(t *testing.T) {
 	b := newBench(t)
@@ -220,7 +221,7 @@ func TestExclusiveQueueBelongsToItsConnection(t *testing.T) {
 	text := "cannot obtain exclusive access to locked queue 'q' in vhost '/'. It could be originally declared on another connection or the exclusive property value does not match that of the original declaration."
 	_, err := b.DeclareQueue(t.Context(), other, d)
 	refused(t, err, wire.ResourceLocked, text)
-	_, _, err = b.Get(other, "q", true)
+	_, _, err = b.Get(other, "q", &queue.Consumer{NoAck: true})
 	refused(t, err, wire.ResourceLocked, text)
 	b.publish(to("", "q", "anybody may publish"))
 	b.Disconnected(other)
@@ -241,7 +242,7 @@ func TestRetryLoop(t *testing.T) {
 	b.bindQueue("retry", "work", "wait")
 	b.publish(to("", "work", "m"))
 	for round := range 5 {
-		d, ok, err := b.Get(nil, "work", false)
+		d, ok, err := b.Get(nil, "work", &queue.Consumer{})
 		if !ok || err != nil {
 			t.Fatalf("round %d: found %v, %v", round, ok, err)
 		}
@@ -380,7 +381,7 @@ func TestDelayedMessageExchange(t *testing.T) {
 	b.publish(delayedBy("later", "other", "nobody's", int32(10)))
 	b.publish(delayedBy("later", "a.b", "negative", int32(-5)))
 	b.publish(to("later", "a.b", "none"))
-	d, _, _ := b.Get(nil, "q", true)
+	d, _, _ := b.Get(nil, "q", &queue.Consumer{NoAck: true})
 	if got := string(d.Message.Body); got != "negative" {
 		t.Fatalf("first came %q", got)
 	}
@@ -389,7 +390,7 @@ func TestDelayedMessageExchange(t *testing.T) {
 	b.holds("q")
 	b.restart()
 	b.clock.Advance(1)
-	d, ok, _ := b.Get(nil, "q", true)
+	d, ok, _ := b.Get(nil, "q", &queue.Consumer{NoAck: true})
 	if !ok || string(d.Message.Body) != "text" {
 		t.Fatalf("after a second: %v", d.Message)
 	}
