@@ -31,6 +31,8 @@ type bench struct {
 	clock    *clock.Virtual
 	settings queue.Settings
 	tail     int
+
+	onFailure func(error) // of the store
 }
 
 const streamID = 7
@@ -48,7 +50,7 @@ func newBench(t T, set func(*queue.Settings)) *bench {
 
 func (b *bench) open() {
 	b.Helper()
-	s, err := store.Open("data", store.Options{FS: b.fs})
+	s, err := store.Open("data", store.Options{FS: b.fs, OnFailure: b.onFailure})
 	b.must(err)
 	b.Stream, err = New(Options{
 		Name: "s", VHost: "/", Settings: b.settings, ID: streamID, Store: s, Clock: b.clock,
