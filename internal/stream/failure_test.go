@@ -41,7 +41,9 @@ func TestDiskFails(t *testing.T) {
 	if err := <-done; !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("told %v", err)
 	}
-	<-changes
+	if err := <-changes; err == nil {
+		t.Fatal("the store says that it can write")
+	}
 	b.clock.Advance(lookAgain)
 	b.idle()
 	if k.has() > 0 {

@@ -20,12 +20,12 @@ func BenchmarkPublish(b *testing.B) {
 		s.Enqueue(tx, m)
 		tx.Commit(w, 0)
 		if waiting++; waiting == inFlight {
-			<-w
+			s.must(<-w)
 			waiting--
 		}
 	}
 	for ; waiting > 0; waiting-- {
-		<-w
+		s.must(<-w)
 	}
 }
 
