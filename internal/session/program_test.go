@@ -222,7 +222,7 @@ func (p *program) method() wire.Method {
 
 // publication is basic.publish with its content, which may be of many frames or too short.
 func (p *program) publication(channel uint16) []byte {
-	m := &wire.BasicPublish{Exchange: []byte(p.exchange()), RoutingKey: []byte(p.key()), Mandatory: p.flag(), Immediate: p.rarely() && p.rarely()}
+	m := &wire.BasicPublish{Exchange: []byte(p.exchange()), RoutingKey: []byte(p.key()), Mandatory: p.flag(), Immediate: p.next(256) == 255}
 	body := make([]byte, []int{0, 1, 100, copyLimit + 1, frameMax, 3 * frameMax}[p.next(6)])
 	b := wire.AppendMethod(nil, channel, m)
 	promised := len(body)
