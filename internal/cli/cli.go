@@ -66,6 +66,7 @@ not let us in, 130 interrupted.`,
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	root.AddCommand(
 		newServe(env),
+		newCheck(env),
 		newDemo(env),
 		newDeclare(env),
 		newPublish(env),

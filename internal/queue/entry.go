@@ -90,3 +90,9 @@ func decodeEntry(b []byte) (*Entry, error) {
 		returns: m.Returns, failures: m.Failures,
 	}, nil
 }
+
+// CheckRecord tells whether a record of a queue in the store can be read.
+func CheckRecord(record []byte) error {
+	_, err := decodeEntry(record)
+	return err
+}

@@ -75,6 +75,11 @@ var direction = []struct {
 		because:  "a connection knows its virtual host, and not the broker that listens for it",
 	},
 	{
+		packages: "internal/check",
+		ours:     "internal/message internal/queue internal/store internal/wire",
+		because:  "a folder is checked without a broker",
+	},
+	{
 		packages: "broker",
 		ours:     "internal/access internal/clock internal/disk internal/memory internal/session internal/store internal/vhost",
 		because:  "the broker only puts its parts together",

@@ -216,18 +216,6 @@ func stretch(table []byte, size int, o *pebble.Options) ([]byte, error) {
 	return table, checkTable(table, o)
 }
 
-// checkTable verifies the checksums of all blocks of a table.
-func checkTable(table []byte, o *pebble.Options) error {
-	r, err := openTable(&tableFile{content: table}, o)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	if err := errors.Join(r.ValidateBlockChecksums(), r.Close()); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return nil
-}
-
 func openTable(f *tableFile, o *pebble.Options) (*sstable.Reader, error) {
 	readable, err := sstable.NewSimpleReadable(f)
 	if err != nil {
