@@ -52,11 +52,10 @@ func (b *bench) open() {
 	b.Helper()
 	s, err := store.Open("data", store.Options{FS: b.fs, OnFailure: b.onFailure})
 	b.must(err)
-	b.Stream, err = New(Options{
+	b.Stream = New(Options{
 		Name: "s", VHost: "/", Settings: b.settings, ID: streamID, Store: s, Clock: b.clock,
 		Logger: slog.New(slog.DiscardHandler), tail: b.tail,
 	})
-	b.must(err)
 	b.Start()
 }
 

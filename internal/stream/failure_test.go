@@ -77,3 +77,32 @@ func TestClosedStore(t *testing.T) {
 		t.Fatalf("got %v", bodies(k.got))
 	}
 }
+
+// blob is a record that no stream writes.
+type blob []byte
+
+func (b blob) AppendTo(dst []byte) []byte { return append(dst, b...) }
+func (b blob) Size() int                  { return len(b) }
+
+func TestDamageDoesNotKeepAStreamFromOpening(t *testing.T) {
+	for name, at := range map[string]struct {
+		level store.QueueID
+		seq   uint64
+	}{"the newest message": {0, 10}, "the only segment": {1, 0}} {
+		b := newBench(t, nil)
+		b.fill(10)
+		tx := b.store.Begin()
+		tx.Put(streamID+at.level, at.seq, blob{0xff}, false)
+		b.must(tx.Wait(t.Context()))
+		b.restart()
+		k := b.consume(10)
+		b.fill(1)
+		if got := k.take(1)[0].Offset; got < 10 {
+			t.Errorf("%s: the next message is %d", name, got)
+		}
+		if got := b.consume(10, from("first")).take(10); got[9].Offset != 9 {
+			t.Errorf("%s: the tenth message is %d", name, got[9].Offset)
+		}
+		b.shut()
+	}
+}

@@ -73,3 +73,4 @@ func (k *counter) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 }
 
 func (k *counter) QueueGone(*queue.Consumer) {}
+func (k *counter) TimedOut(*queue.Consumer)  {}

@@ -59,8 +59,8 @@ type Stream struct {
 	active sync.WaitGroup
 }
 
-// New makes a stream of what the store holds for its numbers. The error is of the store.
-func New(o Options) (*Stream, error) {
+// New makes a stream of what the store holds for its numbers.
+func New(o Options) *Stream {
 	s := &Stream{
 		name: o.Name, text: fmt.Sprintf("queue '%s' in vhost '%s'", o.Name, o.VHost), id: o.ID,
 		store: o.Store, clock: o.Clock, log: o.Logger.With("stream", o.Name),
@@ -69,32 +69,32 @@ func New(o Options) (*Stream, error) {
 	if o.tail > 0 {
 		s.tail.messages = o.tail
 	}
-	if err := s.open(); err != nil {
-		return nil, fmt.Errorf("stream %q: %w", o.Name, err)
-	}
+	s.open()
 	s.due = s.clock.AfterFunc(s.retain)
 	s.again = s.clock.AfterFunc(s.lookAgain)
-	return s, nil
+	return s
 }
 
-// open reads the oldest and the newest message and segment.
-func (s *Stream) open() error {
-	var complete *segment
-	var err error
-	if s.segments, complete, err = openSegments(s.store, s.id+1); err != nil {
-		return err
+// open reads the oldest and the newest message and segment. What cannot be read is as if it
+// were not there: damage to one stream must not keep the broker from starting.
+func (s *Stream) open() {
+	all, complete, err := openSegments(s.store, s.id+1)
+	if err != nil {
+		s.log.Error("cannot read the segments of a stream from the data folder; what they hold is not dropped any more", "error", err)
+		all, complete = segments{store: s.store, id: s.id + 1, from: all.to, to: all.to}, nil
 	}
+	s.segments = all
 	c := s.store.Counters(s.id)
 	s.first, s.next = c.NextSeq, c.NextSeq
 	s.readable.Store(s.next)
 	if c.Messages == 0 {
-		return nil
+		return
 	}
-	if s.first, _, err = s.moment(0); err != nil {
-		return err
-	}
-	if _, s.newest, err = s.moment(s.next - 1); err != nil {
-		return err
+	var damaged [2]error
+	s.first, _, damaged[0] = s.moment(0)
+	_, s.newest, damaged[1] = s.moment(s.next - 1)
+	if err := errors.Join(damaged[:]...); err != nil {
+		s.log.Error("cannot read the messages at the ends of a stream from the data folder", "error", err)
 	}
 	if c.Messages != s.next-s.first {
 		s.gaps = s.next
@@ -102,9 +102,9 @@ func (s *Stream) open() error {
 	s.current.first = s.first
 	if complete != nil {
 		s.current.first, s.total = complete.end, complete.before+complete.bytes
+		s.newest = max(s.newest, complete.last)
 	}
 	s.current.bytes = c.Bytes - min(c.Bytes, s.segments.bytes)
-	return nil
 }
 
 // moment returns the first offset that is not below from, and when its message arrived.

@@ -137,8 +137,8 @@ func (h *Host) recoverQueue(t wire.Table) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.addQueue(d, settings, store.QueueID(id), nil)
-	return err
+	h.addQueue(d, settings, store.QueueID(id), nil)
+	return nil
 }
 
 func (h *Host) recoverBinding(t wire.Table) error {

@@ -101,9 +101,7 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 	if !d.Exclusive {
 		owner = nil
 	}
-	if q, err = h.addQueue(d, settings, id, owner); err != nil {
-		return nil, false, wire.Errorf(wire.InternalError, "%v", err)
-	}
+	q = h.addQueue(d, settings, id, owner)
 	if settings.Durable {
 		tx.SetDefinition(h.queueKey(d.Name), encodeQueue(q, id))
 	}
@@ -117,20 +115,17 @@ func freeName() string {
 	return "amq.gen-" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueID, owner any) (*Queue, error) {
+func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueID, owner any) *Queue {
 	q := &Queue{declared: d, arguments: settings, owner: owner, bindings: map[*binding]struct{}{}}
 	q.applied = h.policies.For(policy.Target{Name: d.Name, Type: policy.Type(settings.Type)})
 	settings = h.withPolicy(d, settings, q.applied.Definition)
-	var err error
-	if q.kind, err = h.newKind(d.Name, settings, id); err != nil {
-		return nil, err
-	}
+	q.kind = h.newKind(d.Name, settings, id)
 	h.queues[d.Name] = q
-	return q, nil
+	return q
 }
 
 // newKind makes a queue of what the store has for its numbers.
-func (h *Host) newKind(name string, settings queue.Settings, id store.QueueID) (kind, error) {
+func (h *Host) newKind(name string, settings queue.Settings, id store.QueueID) kind {
 	if settings.Type == queue.Stream {
 		return stream.New(stream.Options{
 			Name: name, VHost: h.name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Logger: h.log,
@@ -138,7 +133,7 @@ func (h *Host) newKind(name string, settings queue.Settings, id store.QueueID) (
 	}
 	return queue.New(queue.Options{
 		Name: name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
-	}), nil
+	})
 }
 
 // HasQueue tells whether there is a queue of that name.

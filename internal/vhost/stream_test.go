@@ -26,6 +26,7 @@ func (k *tap) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 }
 
 func (k *tap) QueueGone(*queue.Consumer) {}
+func (k *tap) TimedOut(*queue.Consumer)  {}
 
 // reads fails the test unless these are the first messages of a stream.
 func (b *bench) reads(stream string, want ...string) {
@@ -70,7 +71,7 @@ func TestStreamBesideQueues(t *testing.T) {
 	b.holds("q", "3")
 	_, err := b.PurgeQueue(t.Context(), nil, "s")
 	refused(t, err, wire.NotImplemented, "queue.purge not supported by stream queues queue 's' in vhost '/'")
-	_, _, err = b.Get(nil, "s", true)
+	_, _, err = b.Get(nil, "s", &queue.Consumer{NoAck: true})
 	refused(t, err, wire.NotImplemented, "basic.get not supported by stream queues queue 's' in vhost '/'")
 	id := b.queues["s"].ID()
 	n, err := b.DeleteQueue(t.Context(), nil, QueueDelete{Name: "s", IfEmpty: true, IfUnused: true})
