@@ -53,6 +53,9 @@ func allCases() []Case {
 		limitCases(),
 		priorityCases(),
 		streamCases(),
+		policyCases(),
+		timeoutCases(),
+		retryCases(),
 		protocolCases(),
 	)
 	slices.SortFunc(cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })

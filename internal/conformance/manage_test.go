@@ -16,6 +16,7 @@ import (
 
 	"github.com/dormousemq/dormouse/broker"
 	"github.com/dormousemq/dormouse/internal/access"
+	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/vhost"
 )
 
@@ -95,6 +96,19 @@ func embeddedManager(b *broker.Broker) manager {
 			err = b.Directory().PutTopicPermission(ctx, access.TopicPermission{
 				VHost: name, User: path[2], Exchange: text("exchange"), Write: text("write"), Read: text("read"),
 			})
+		case kind == "policies" || kind == "operator-policies":
+			k := policy.Regular
+			if kind == "operator-policies" {
+				k = policy.Operator
+			}
+			h := b.Hosts().Host(name)
+			if !put {
+				return h.DeletePolicy(ctx, k, path[2])
+			}
+			var p policy.Policy
+			if p, err = policy.Parse(k, path[2], object); err == nil {
+				err = h.PutPolicy(ctx, p)
+			}
 		default:
 			err = errors.New("no case has needed this yet: " + strings.Join(path, "/"))
 		}
