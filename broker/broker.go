@@ -33,6 +33,7 @@ import (
 
 	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/clock"
+	"github.com/dormousemq/dormouse/internal/definitions"
 	"github.com/dormousemq/dormouse/internal/disk"
 	"github.com/dormousemq/dormouse/internal/memory"
 	"github.com/dormousemq/dormouse/internal/session"
@@ -42,6 +43,9 @@ import (
 
 // ErrClosed is returned by [Broker.Serve] after Shutdown or Close.
 var ErrClosed = errors.New("broker: closed")
+
+// ErrDefinitions is returned by [New] when Options.Definitions cannot be read or made.
+var ErrDefinitions = errors.New("definitions")
 
 // Why [New] cannot open a data folder, for errors.Is. The folder was left untouched.
 var (
@@ -67,6 +71,12 @@ type Options struct {
 	// user called guest may connect from this machine only, and one without a password
 	// not at all.
 	Users map[string]string
+
+	// Definitions are what is to exist from the start, as RabbitMQ exports it in JSON:
+	// users, virtual hosts, permissions, policies, exchanges, queues and bindings. What
+	// exists already stays as it is, but for users, permissions and policies, which are
+	// what Definitions say.
+	Definitions []byte
 
 	// CertificateLogin is which part of a client certificate is the name of its user, for
 	// clients that log in by the mechanism EXTERNAL. See ServeTLS.
@@ -219,7 +229,19 @@ func (b *Broker) openDefinitions(o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	return b.access.Seed(context.Background(), o.Users, vhost.Default)
+	ctx := context.Background()
+	if o.Users != nil {
+		err = b.access.Seed(ctx, o.Users, vhost.Default)
+	}
+	if err == nil && o.Definitions != nil {
+		if err = definitions.Import(ctx, definitions.Broker{Directory: b.access, Hosts: b.hosts, Logger: b.log}, o.Definitions); err != nil {
+			err = fmt.Errorf("%w: %w", ErrDefinitions, err)
+		}
+	}
+	if err == nil && o.Users == nil {
+		err = b.access.Seed(ctx, nil, vhost.Default) // now that it is known whether there are others
+	}
+	return err
 }
 
 // deletingVHost takes away what belongs to a virtual host and is kept elsewhere.

@@ -58,6 +58,7 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.BoolVar(&o.json, "json", false, "say that it is ready as JSON")
 	flags.StringVar(&o.pprof, "pprof", "", "serve Go's profiles on this address of this machine, such as 127.0.0.1:6060")
+	flags.StringVar(&o.definitions, "definitions", "", "a file of RabbitMQ's definitions (rabbitmqctl export_definitions) that are to exist")
 	o.tls.addTo(flags)
 	return cmd
 }
@@ -70,6 +71,7 @@ type serveOptions struct {
 	logLevel, logFormat string
 	json                bool
 	pprof               string // empty: no profiles
+	definitions         string // empty: none
 	tls                 tlsOptions
 }
 
@@ -91,6 +93,10 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 		return err
 	}
 	users, err := readUsers(o.users)
+	if err != nil {
+		return err
+	}
+	definitions, err := readDefinitions(o.definitions)
 	if err != nil {
 		return err
 	}
@@ -124,9 +130,12 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 	ballast := make([]byte, ballastSize)
 	defer runtime.KeepAlive(ballast)
 	b, err := broker.New(broker.Options{
-		Dir: dir, Users: users, CertificateLogin: login, Sync: policy, MemoryLimit: memoryLimit, Logger: logger,
+		Dir: dir, Users: users, Definitions: definitions, CertificateLogin: login, Sync: policy, MemoryLimit: memoryLimit, Logger: logger,
 	})
 	if err != nil {
+		if errors.Is(err, broker.ErrDefinitions) {
+			err = fmt.Errorf("%s: %w", o.definitions, err)
+		}
 		err = errors.Join(explainFolder(err, dir), listener.Close())
 		if secured != nil {
 			err = errors.Join(err, secured.Close())

@@ -80,8 +80,13 @@ var direction = []struct {
 		because:  "a folder is checked without a broker",
 	},
 	{
+		packages: "internal/definitions",
+		ours:     "internal/access internal/policy internal/vhost internal/wire",
+		because:  "definitions are read into what there is, whoever has sent them",
+	},
+	{
 		packages: "broker",
-		ours:     "internal/access internal/clock internal/disk internal/memory internal/session internal/store internal/vhost",
+		ours:     "internal/access internal/clock internal/definitions internal/disk internal/memory internal/session internal/store internal/vhost",
 		because:  "the broker only puts its parts together",
 	},
 	{

@@ -23,7 +23,8 @@ type QueueDeclare struct {
 	AutoDelete bool
 	Arguments  wire.Table
 
-	serverNamed bool
+	serverNamed bool // the name was made here
+	anyName     bool // even a reserved one
 }
 
 // Named is the declaration with the name that the queue will have, if it does not exist: without line breaks, and one
@@ -35,9 +36,15 @@ func (d QueueDeclare) Named() QueueDeclare {
 	return d
 }
 
+// AnyName is the declaration of a queue whose name may be a reserved one, for it had that name before.
+func (d QueueDeclare) AnyName() QueueDeclare {
+	d.anyName = true
+	return d
+}
+
 // Reserved tells whether a client may not choose the name of the queue.
 func (d QueueDeclare) Reserved() bool {
-	return strings.HasPrefix(d.Name, reservedPrefix) && !d.serverNamed
+	return strings.HasPrefix(d.Name, reservedPrefix) && !d.serverNamed && !d.anyName
 }
 
 // QueueOK is what queue.declare-ok tells.
