@@ -46,6 +46,7 @@ func allCases() []Case {
 		routeCases(),
 		publishCases(),
 		transactionCases(),
+		hashCases(),
 		deliverCases(),
 		requeueCases(),
 		ttlCases(),

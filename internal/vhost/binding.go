@@ -139,6 +139,8 @@ func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding,
 		err = route.CheckHeadersBinding(found.routeArguments())
 	case "topic":
 		err = route.CheckTopicBinding(b.Key)
+	case consistentHashType:
+		err = route.CheckHashBinding(b.Key)
 	}
 	if err != nil {
 		return nil, wire.Errorf(wire.PreconditionFailed, "%v", err)

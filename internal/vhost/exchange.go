@@ -80,6 +80,10 @@ func newExchange(d ExchangeDeclare) *Exchange {
 		x.matcher = route.NewTopic[destination]()
 	case "headers":
 		x.matcher = route.NewHeaders[destination]()
+	case consistentHashType:
+		x.matcher = route.NewConsistentHash[destination]()
+	case randomType:
+		x.matcher = route.NewRandom[destination]()
 	}
 	return x
 }
@@ -119,6 +123,11 @@ func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
 	if v, has := d.Arguments.Get("alternate-exchange"); has {
 		if _, ok := v.(string); !ok {
 			return wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg 'alternate-exchange' in %s", wire.TypeName(v), h.exchangeText(d.Name))
+		}
+	}
+	if x.routes == consistentHashType {
+		if err := d.checkHashing(); err != nil {
+			return err
 		}
 	}
 	if h.deleted {

@@ -202,8 +202,12 @@ func (h *Host) route(x *Exchange, m *message.Message, r *routing) {
 			continue
 		}
 		r.found = false
-		h.match(x, m.Keys, headers, r)
-		h.match(x, m.BCC, headers, r)
+		if x.single() {
+			x.matcher.Match(x.hashed(m, headers), headers, r.add)
+		} else {
+			h.match(x, m.Keys, headers, r)
+			h.match(x, m.BCC, headers, r)
+		}
 		if r.found || x.alternate == "" {
 			continue
 		}
