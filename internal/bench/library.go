@@ -76,8 +76,7 @@ func (p *libraryPublisher) Publish(m Message) error {
 		}
 	}
 	p.sent++
-	// The connection writes later than Publish returns, so the body must be the message's own.
-	publishing := amqp.Publishing{DeliveryMode: amqp.Transient, Body: append([]byte(nil), m.Body...)}
+	publishing := amqp.Publishing{DeliveryMode: amqp.Transient, Body: m.Body}
 	if p.o.Persistent {
 		publishing.DeliveryMode = amqp.Persistent
 	}
