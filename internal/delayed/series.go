@@ -34,11 +34,12 @@ type series struct {
 	id    store.QueueID
 	taken int // messages it has been given since it was made; seriesSize after a restart
 
-	heap    entryHeap
-	beyond  []*entry
-	horizon uint64
-	length  int
-	last    uint64 // the highest sequence number that was popped
+	heap     entryHeap
+	beyond   []*entry
+	forgetAt int // length of beyond at which it is worth looking for what is written
+	horizon  uint64
+	length   int
+	last     uint64 // the highest sequence number that was popped
 }
 
 // entry is one pending message.
@@ -78,7 +79,7 @@ func (s *series) add(tx *store.Tx, m *message.Message, due time.Time, transient 
 	e.put = tx.Put(s.id, e.seq, e, transient)
 	if e.seq >= s.horizon {
 		s.beyond = append(s.beyond, e)
-		if len(s.beyond) > window {
+		if len(s.beyond) > s.forgetAt {
 			s.forgetWritten()
 		}
 		return
@@ -92,6 +93,7 @@ func (s *series) add(tx *store.Tx, m *message.Message, due time.Time, transient 
 // forgetWritten drops from memory what is on disk beyond the horizon.
 func (s *series) forgetWritten() {
 	s.beyond = slices.DeleteFunc(s.beyond, func(e *entry) bool { return e.put == nil || e.put.Committed() })
+	s.forgetAt = max(window, 2*len(s.beyond))
 }
 
 // evict keeps the window's worth of messages that are due first.
