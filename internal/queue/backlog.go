@@ -12,7 +12,7 @@ import (
 const (
 	windowMessages = 2048
 	windowBytes    = 8 << 20
-	loadMessages   = 512
+	loadMessages   = 1024
 )
 
 var errEnough = errors.New("enough is read")

@@ -55,7 +55,7 @@ func openEngine(dir string, o engineOptions) (*engine, error) {
 	return e, nil
 }
 
-// pebbleOptions are sized for a broker on a small machine: at most 4 memtables of 16 MiB and a cache of 64 MiB. Large memtables let more
+// pebbleOptions are sized for a broker on a small machine: at most 4 memtables of 16 MiB and a cache of 32 MiB. Large memtables let more
 // messages live and die without reaching a table.
 func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 	p := &pebble.Options{
@@ -65,7 +65,7 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 		FormatMajorVersion:          pebble.FormatValueSeparation,
 		DisableWAL:                  o.memory,
 		ReadOnly:                    o.readOnly,
-		CacheSize:                   64 << 20,
+		CacheSize: 32 << 20,
 		MemTableSize:                o.memTable,
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       8,
