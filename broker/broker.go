@@ -35,6 +35,7 @@ import (
 	"github.com/dormousemq/dormouse/internal/clock"
 	"github.com/dormousemq/dormouse/internal/definitions"
 	"github.com/dormousemq/dormouse/internal/disk"
+	"github.com/dormousemq/dormouse/internal/management"
 	"github.com/dormousemq/dormouse/internal/memory"
 	"github.com/dormousemq/dormouse/internal/session"
 	"github.com/dormousemq/dormouse/internal/store"
@@ -158,10 +159,11 @@ type Broker struct {
 	hosts   *vhost.Hosts
 	access  *access.Directory
 	session *session.Server
+	manager *management.Handler
 
 	mu        sync.Mutex
-	listeners map[net.Listener]struct{}
-	address   net.Addr // of the first
+	listeners map[net.Listener]string // their protocols
+	address   net.Addr                // of the first
 	closed    bool
 	serving   sync.WaitGroup
 	watching  sync.WaitGroup
@@ -178,7 +180,7 @@ func New(o Options) (*Broker, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	b := &Broker{log: o.Logger, users: maps.Clone(o.Users), listeners: map[net.Listener]struct{}{}}
+	b := &Broker{log: o.Logger, users: maps.Clone(o.Users), listeners: map[net.Listener]string{}}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -204,6 +206,7 @@ func New(o Options) (*Broker, error) {
 		return nil, errors.Join(fmt.Errorf("broker: %w", err), b.store.Close())
 	}
 	b.session = session.NewServer(session.Options{Host: b.hosts.Host, Directory: b.access, CertificateName: o.CertificateLogin, Logger: b.log})
+	b.manager = b.newManager(o)
 	b.hosts.Start()
 	ctx, stop := context.WithCancel(context.Background())
 	b.stopWatch = stop
@@ -211,6 +214,7 @@ func New(o Options) (*Broker, error) {
 		b.watchDisk(ctx, o.Dir, o.DiskFreeLimit, failing)
 	}
 	b.watchMemory(ctx, o.MemoryLimit)
+	b.watching.Go(func() { b.manager.Run(ctx) })
 	return b, nil
 }
 
@@ -251,11 +255,8 @@ func (b *Broker) deletingVHost(tx *store.Tx, name string) {
 }
 
 func (b *Broker) watchDisk(ctx context.Context, dir string, limit int64, failing <-chan struct{}) {
-	if limit == 0 {
-		limit = defaultDiskFreeLimit
-	}
 	alarm := &disk.Alarm{
-		Dir: dir, Limit: uint64(max(limit, 0)), Failure: b.store.Err, Now: failing, Logger: b.log,
+		Dir: dir, Limit: diskLimit(limit), Failure: b.store.Err, Now: failing, Logger: b.log,
 		Raise: func() { b.session.Block("disk") }, Clear: func() { b.session.Unblock("disk") },
 	}
 	alarm.Check()
@@ -266,10 +267,8 @@ func (b *Broker) watchMemory(ctx context.Context, limit int64) {
 	if limit < 0 {
 		return
 	}
-	available, known := memory.Available()
 	alarm := &memory.Alarm{
-		Limit: memory.Limit{Bytes: uint64(limit)}.Of(available, known), Logger: b.log,
-		Used:  func() uint64 { return memory.Used() + b.store.Memory() },
+		Limit: memoryLimit(limit), Logger: b.log, Used: b.memoryUsed,
 		Raise: func() { b.session.Block("memory") }, Clear: func() { b.session.Unblock("memory") },
 	}
 	alarm.Check()
@@ -279,8 +278,10 @@ func (b *Broker) watchMemory(ctx context.Context, limit int64) {
 // Serve accepts connections on l until Shutdown or Close, and closes l. It may be
 // called for several listeners at a time. It always returns an error: ErrClosed after
 // Shutdown or Close, else why it cannot accept connections any more.
-func (b *Broker) Serve(l net.Listener) error {
-	if !b.add(l) {
+func (b *Broker) Serve(l net.Listener) error { return b.serve(l, "amqp") }
+
+func (b *Broker) serve(l net.Listener, protocol string) error {
+	if !b.add(l, protocol) {
 		_ = l.Close()
 		return ErrClosed
 	}
@@ -299,7 +300,7 @@ func (b *Broker) Serve(l net.Listener) error {
 // If it verifies those of clients, a client that has one is offered the mechanism
 // EXTERNAL: it may log in without a password as the user of whom the certificate is.
 func (b *Broker) ServeTLS(l net.Listener, config *tls.Config) error {
-	return b.Serve(tls.NewListener(l, config))
+	return b.serve(tls.NewListener(l, config), "amqp/ssl")
 }
 
 // maxAcceptDelay is the longest pause, after which a listener that is out of
@@ -324,16 +325,16 @@ func (b *Broker) accept(l net.Listener) (net.Conn, error) {
 	}
 }
 
-func (b *Broker) add(l net.Listener) bool {
+func (b *Broker) add(l net.Listener, protocol string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return false
 	}
-	if b.address == nil {
+	if b.address == nil && protocol != "http" {
 		b.address = l.Addr()
 	}
-	b.listeners[l] = struct{}{}
+	b.listeners[l] = protocol
 	b.serving.Add(1)
 	return true
 }

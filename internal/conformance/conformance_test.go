@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"flag"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,7 +27,7 @@ type target struct {
 	version  version
 	release  string // all of the version
 	embedded bool
-	manage   manager
+	manager  http.Handler // the management API of the embedded broker
 }
 
 // A Case is one program and what it must observe.
@@ -58,6 +59,7 @@ func allCases() []Case {
 		timeoutCases(),
 		retryCases(),
 		protocolCases(),
+		managementCases(),
 	)
 	slices.SortFunc(cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
 	return cases
@@ -95,7 +97,7 @@ func detect(url string) (target, error) {
 	defer conn.Close()
 	release, _ := conn.Properties["version"].(string)
 	v, err := parseVersion(release)
-	return target{url: url, version: v, release: release, manage: httpManager(url)}, err
+	return target{url: url, version: v, release: release}, err
 }
 
 // runAll runs all cases on a broker. The results are whole when the test that t is of has ended.

@@ -35,6 +35,6 @@ func startEmbedded(t *testing.T) target {
 		}
 	})
 	return target{
-		url: "amqp://guest:guest@" + l.Addr().String() + "/", version: v43, embedded: true, manage: embeddedManager(b),
+		url: "amqp://guest:guest@" + l.Addr().String() + "/", version: v43, embedded: true, manager: b.Management(),
 	}
 }

@@ -1,131 +1,21 @@
 package conformance
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/dormousemq/dormouse/broker"
-	"github.com/dormousemq/dormouse/internal/access"
-	"github.com/dormousemq/dormouse/internal/policy"
-	"github.com/dormousemq/dormouse/internal/vhost"
 )
-
-// manager does one request of RabbitMQ's management API: PUT with an object, or DELETE without one.
-type manager func(ctx context.Context, path []string, object map[string]any) error
-
-// managementOffset is how far above its AMQP port a broker's HTTP API listens.
-const managementOffset = 10000
-
-func httpManager(broker string) manager {
-	return func(ctx context.Context, path []string, object map[string]any) error {
-		u, err := amqp.ParseURI(broker)
-		if err != nil {
-			return err
-		}
-		to := "http://" + u.Host + ":" + strconv.Itoa(u.Port+managementOffset) + "/api"
-		for _, part := range path {
-			to += "/" + url.PathEscape(part)
-		}
-		method, body := http.MethodDelete, []byte(nil)
-		if object != nil {
-			method = http.MethodPut
-			if body, err = json.Marshal(object); err != nil {
-				return err
-			}
-		}
-		request, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		request.SetBasicAuth(u.Username, u.Password)
-		request.Header.Set("Content-Type", "application/json")
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode >= 300 {
-			text, _ := io.ReadAll(response.Body)
-			return fmt.Errorf("%s %s: %s: %s", method, to, response.Status, text)
-		}
-		return nil
-	}
-}
-
-// embeddedManager does the same within the process, for what cases ask for.
-func embeddedManager(b *broker.Broker) manager {
-	return func(ctx context.Context, path []string, object map[string]any) error {
-		text := func(key string) string { s, _ := object[key].(string); return s }
-		list := func(key string) []string {
-			return strings.FieldsFunc(text(key), func(r rune) bool { return r == ',' })
-		}
-		put := object != nil
-		var err error
-		switch kind, name := path[0], path[1]; {
-		case kind == "users" && put:
-			u := access.User{Name: name, Tags: list("tags"), PasswordHash: text("password_hash")}
-			if password := text("password"); password != "" {
-				u.PasswordHash = access.HashPassword(password)
-			}
-			err = b.Directory().PutUser(ctx, u)
-		case kind == "users":
-			_, err = b.Directory().DeleteUser(ctx, name)
-		case kind == "vhosts" && put:
-			err = b.Hosts().Create(ctx, vhost.Description{
-				Name: name, Description: text("description"), Tags: list("tags"), DefaultQueueType: text("default_queue_type"),
-			})
-		case kind == "vhosts":
-			_, err = b.Hosts().Delete(ctx, name)
-		case kind == "permissions" && put:
-			err = b.Directory().PutPermission(ctx, access.Permission{
-				VHost: name, User: path[2], Configure: text("configure"), Write: text("write"), Read: text("read"),
-			})
-		case kind == "permissions":
-			_, err = b.Directory().DeletePermission(ctx, path[2], name)
-		case kind == "topic-permissions" && put:
-			err = b.Directory().PutTopicPermission(ctx, access.TopicPermission{
-				VHost: name, User: path[2], Exchange: text("exchange"), Write: text("write"), Read: text("read"),
-			})
-		case kind == "policies" || kind == "operator-policies":
-			k := policy.Regular
-			if kind == "operator-policies" {
-				k = policy.Operator
-			}
-			h := b.Hosts().Host(name)
-			if !put {
-				return h.DeletePolicy(ctx, k, path[2])
-			}
-			var p policy.Policy
-			if p, err = policy.Parse(k, path[2], object); err == nil {
-				err = h.PutPolicy(ctx, p)
-			}
-		default:
-			err = errors.New("no case has needed this yet: " + strings.Join(path, "/"))
-		}
-		return err
-	}
-}
 
 // Put makes something over the management API: the path names it, and object describes it.
 func (c *C) Put(object map[string]any, path ...string) {
 	c.Helper()
-	c.OK(c.manage(c.Context(), path, object))
+	c.Manage().Must("PUT", Path(path...), object)
 }
 
 // Delete deletes something over the management API.
 func (c *C) Delete(path ...string) {
 	c.Helper()
-	c.OK(c.manage(c.Context(), path, nil))
+	c.Manage().Must("DELETE", Path(path...), nil)
 }
 
 // Tenant is a user with a virtual host, both of the case alone.
@@ -140,15 +30,12 @@ func (c *C) Tenant() *Tenant {
 	c.Helper()
 	t := &Tenant{c: c, User: c.Unique("user"), Password: "secret", VHost: c.Unique("vhost")}
 	c.Put(map[string]any{"password": t.Password, "tags": ""}, "users", t.User)
+	c.cleanLater("DELETE", Path("users", t.User))
 	c.Put(map[string]any{}, "vhosts", t.VHost)
+	c.cleanLater("DELETE", Path("vhosts", t.VHost))
 	uri, err := amqp.ParseURI(c.url)
 	c.OK(err)
 	t.permit(uri.Username, ".*", ".*", ".*")
-	c.Cleanup(func() {
-		ctx := context.Background() // the case's is over
-		_ = c.manage(ctx, []string{"users", t.User}, nil)
-		_ = c.manage(ctx, []string{"vhosts", t.VHost}, nil)
-	})
 	return t
 }
 

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -26,7 +25,7 @@ func (c *C) policy(kind, alias, of string, priority int, definition map[string]a
 	c.Helper()
 	path := []string{kind, "/", c.Unique(alias)}
 	c.Put(map[string]any{"pattern": "^" + regexp.QuoteMeta(of) + "$", "definition": definition, "priority": priority}, path...)
-	c.Cleanup(func() { _ = c.manage(context.Background(), path, nil) }) // the case may have deleted it
+	c.cleanLater("DELETE", Path(path...)) // the case may have deleted it
 }
 
 func policyCases() []Case {

@@ -11,18 +11,22 @@ type Served struct {
 	Ack                   uint64
 }
 
-// count counts that e goes to c.
-func (s *Served) count(e *Entry, c *Consumer) {
-	got := c.queue == nil
-	switch {
-	case got && c.NoAck:
-		s.GetNoAck++
-	case got:
-		s.Get++
-	case c.NoAck:
+// delivered counts that e goes to a consumer.
+func (s *Served) delivered(e *Entry, noAck bool) {
+	if noAck {
 		s.DeliverNoAck++
-	default:
+	} else {
 		s.Deliver++
+	}
+	s.countAgain(e)
+}
+
+// got counts that e is the answer to a get.
+func (s *Served) got(e *Entry, noAck bool) {
+	if noAck {
+		s.GetNoAck++
+	} else {
+		s.Get++
 	}
 	s.countAgain(e)
 }

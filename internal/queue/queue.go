@@ -256,6 +256,7 @@ func (q *Queue) pump(tx *store.Tx, now time.Time) {
 			continue
 		}
 		q.pop(e)
+		q.served.delivered(e, c.NoAck)
 		q.handOut(tx, e, c, now)
 		q.line.served()
 	}
@@ -271,7 +272,6 @@ func (q *Queue) delivery(e *Entry, remaining int) Delivery {
 
 // handOut records that e has been delivered to c.
 func (q *Queue) handOut(tx *store.Tx, e *Entry, c *Consumer, now time.Time) {
-	q.served.count(e, c)
 	if c.NoAck {
 		q.remove(tx, e)
 		return
@@ -366,6 +366,7 @@ func (q *Queue) Get(by *Consumer) (Delivery, bool) {
 	if e != nil {
 		q.pop(e)
 		d = q.delivery(e, q.ready())
+		q.served.got(e, by.NoAck)
 		q.handOut(tx, e, by, now)
 	} else {
 		q.served.GetEmpty++

@@ -85,8 +85,14 @@ var direction = []struct {
 		because:  "definitions are read into what there is, whoever has sent them",
 	},
 	{
+		packages: "internal/management",
+		ours:     "internal/access internal/message internal/policy internal/queue internal/session internal/store internal/vhost internal/wire",
+		others:   "golang.org/x/sys",
+		because:  "the management API looks at the broker's parts, and they know nothing of it",
+	},
+	{
 		packages: "broker",
-		ours:     "internal/access internal/clock internal/definitions internal/disk internal/memory internal/session internal/store internal/vhost",
+		ours:     "internal/access internal/clock internal/definitions internal/disk internal/management internal/memory internal/session internal/store internal/vhost",
 		because:  "the broker only puts its parts together",
 	},
 	{
@@ -180,7 +186,7 @@ func TestExclusiveImports(t *testing.T) {
 
 // brokerSide is what the broker consists of. It speaks AMQP through internal/wire, the clients through amqp091-go:
 // two independent implementations meet in every test, and neither can hide the other's mistakes.
-const brokerSide = "broker internal/access internal/session internal/vhost internal/delayed internal/queue internal/stream internal/message internal/store internal/wire"
+const brokerSide = "broker internal/access internal/management internal/session internal/vhost internal/delayed internal/queue internal/stream internal/message internal/store internal/wire"
 
 func TestClientAndBrokerAreApart(t *testing.T) {
 	for _, p := range packages(t) {

@@ -58,6 +58,14 @@ func (s *Server) Unblock(resource string) {
 	}
 }
 
+// Alarms are the resources that the broker is short of.
+func (s *Server) Alarms() []string {
+	if a := s.alarm.Load(); a != nil {
+		return slices.Clone(a.resources)
+	}
+	return nil
+}
+
 // awaitAlarm waits, before a message is published, until there is no alarm. It tells
 // a client that understands it.
 func (c *conn) awaitAlarm() {

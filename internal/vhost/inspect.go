@@ -155,3 +155,34 @@ func sorted(all []Binding) []Binding {
 	})
 	return all
 }
+
+// Churn counts what came and went since the broker was started.
+type Churn struct{ QueuesDeclared, QueuesCreated, QueuesDeleted uint64 }
+
+// Add adds o to c.
+func (c *Churn) Add(o Churn) {
+	c.QueuesDeclared += o.QueuesDeclared
+	c.QueuesCreated += o.QueuesCreated
+	c.QueuesDeleted += o.QueuesDeleted
+}
+
+// Churn is how many queues came and went in the host.
+func (h *Host) Churn() Churn {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.churn
+}
+
+// ExchangeType is a type of exchanges.
+type ExchangeType struct{ Name, Description string }
+
+// ExchangeTypes are the types of exchanges that can be declared.
+func ExchangeTypes() []ExchangeType {
+	return []ExchangeType{
+		{"direct", "AMQP direct exchange, as per the AMQP specification"},
+		{"fanout", "AMQP fanout exchange, as per the AMQP specification"},
+		{"headers", "AMQP headers exchange, as per the AMQP specification"},
+		{"topic", "AMQP topic exchange, as per the AMQP specification"},
+		{delayedMessage, "Delayed Message Exchange."},
+	}
+}

@@ -89,6 +89,7 @@ func (q *Queue) ok() QueueOK {
 
 func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, made bool, err error) {
 	if q = h.queues[d.Name]; q != nil {
+		h.churn.QueuesDeclared++
 		return q, false, h.queueEquivalence(q, owner, d)
 	}
 	if d.Reserved() {
@@ -109,6 +110,8 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 		owner = nil
 	}
 	q = h.addQueue(d, settings, id, owner)
+	h.churn.QueuesDeclared++
+	h.churn.QueuesCreated++
 	if settings.Durable {
 		tx.SetDefinition(h.queueKey(d.Name), encodeQueue(q, id))
 	}
@@ -230,6 +233,7 @@ func (h *Host) deleteQueue(tx *store.Tx, q *Queue, check func(queue.Counts) erro
 	if err != nil {
 		return 0, err
 	}
+	h.churn.QueuesDeleted++
 	if h.queues[q.Name()] == q {
 		delete(h.queues, q.Name())
 	}

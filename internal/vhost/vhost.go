@@ -39,6 +39,7 @@ type Host struct {
 	deleted     bool // nothing can be declared any more
 	exchanges   map[string]*Exchange
 	queues      map[string]*Queue
+	churn       Churn
 	policies    policy.Set
 
 	changing sync.Mutex // the policies; taken before mu
