@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -66,6 +67,14 @@ func publishCases() []Case {
 				c.OK(c.publisher().ch.Publish(x, "k", true, false, p))
 				r := <-c.pub.returns
 				c.Equal("return", fmt.Sprint(string(r.Body), r.MessageId, r.Expiration, r.DeliveryMode, show(r.Headers)), "bodyid5002{h=int32:1}")
+			}},
+			{"publish/name for direct replies", func(c *C) {
+				q, ch := c.Queue("q", classic, nil), c.Channel()
+				_, err := ch.Consume("amq.rabbitmq.reply-to", "", true, false, false, false, nil)
+				c.OK(err)
+				c.OK(ch.Publish("", q, false, false, amqp.Publishing{ReplyTo: "amq.rabbitmq.reply-to"}))
+				name := c.One(q).ReplyTo
+				c.Equal("two parts, as clients expect", regexp.MustCompile(`^amq\.rabbitmq\.reply-to\.[^.]+\.[^.]+==$`).MatchString(name), true)
 			}},
 			{"publish/unroutable is confirmed", func(c *C) {
 				c.Equal("acked", c.TryPublish("", "nowhere", text("a")), true)

@@ -108,6 +108,11 @@ var direction = []struct {
 		because:  "a measurement knows a broker by AMQP only, so that all brokers are measured alike",
 	},
 	{
+		packages: "internal/interop/suites",
+		others:   "github.com/rabbitmq/amqp091-go github.com/spf13/cobra",
+		because:  "it compares brokers from outside, as a client of each",
+	},
+	{
 		packages: "cmd/dormouse",
 		ours:     "internal/cli",
 		because:  "main turns signals and errors into exit codes and does nothing else, so that everything can be tested",

@@ -198,7 +198,7 @@ func TestDirectReply(t *testing.T) {
 		client.skip(1)
 		client.publish(to("requests"), wire.Properties{Flags: wire.FlagReplyTo | wire.FlagCorrelationID, ReplyTo: replyQueue, CorrelationID: "1"}, "question")
 		service.expect(deliver("s", 1, "requests"))
-		address := regexp.MustCompile(`amq\.rabbitmq\.reply-to\.[\w-]+`).FindString(service.next())
+		address := regexp.MustCompile(`amq\.rabbitmq\.reply-to\.[\w-]+\.[\w-]+==`).FindString(service.next())
 		if address == "" {
 			t.Fatal("the request has no address to reply to")
 		}

@@ -108,6 +108,7 @@ func (ch *channel) unroutable(m *message.Message, mandatory bool) {
 		return
 	}
 	ch.counts.ReturnUnroutable++
+	ch.confirms.flush() // what was confirmed before is read before; some clients count acks up to a return
 	c.out.method(ch.number, &wire.BasicReturn{ReplyCode: wire.NoRoute, ReplyText: "NO_ROUTE", Exchange: m.Exchange, RoutingKey: m.Keys[0]})
 	c.out.content(ch.number, c.frameMax, m.Properties, m)
 }

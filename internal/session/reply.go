@@ -22,7 +22,7 @@ const (
 type replyConsumer struct {
 	channel *channel
 	tag     string
-	name    string // that replies are published to
+	name    string // replies are published to: replyPrefix and two parts in base64, in RabbitMQ a process and a padded key
 }
 
 // replies finds the consumer of replies by its name.
@@ -88,7 +88,7 @@ func (ch *channel) consumeReplies(m *wire.BasicConsume) error {
 	case ch.reply != nil:
 		return wire.Errorf(wire.PreconditionFailed, "reply consumer already set")
 	}
-	k := &replyConsumer{channel: ch, tag: m.ConsumerTag, name: replyPrefix + random()}
+	k := &replyConsumer{channel: ch, tag: m.ConsumerTag, name: replyPrefix + random() + "." + random() + "=="}
 	if k.tag == "" {
 		k.tag = consumerTag()
 	}

@@ -211,6 +211,11 @@ var scripts = []script{
 		p.send(1, &wire.ConfirmSelect{NoWait: true})
 		p.publish(wire.BasicPublish{Mandatory: true, RoutingKey: []byte("nope")}, wire.Properties{}, "a")
 	}, lines("1 basic.return {ReplyCode:312 ReplyText:NO_ROUTE Exchange: RoutingKey:nope}", `1 header 1 "\x00\x00"`, "1 body a", "1 basic.ack {DeliveryTag:1 Multiple:false}"), ""},
+	{"publish/what was confirmed is read before a return", opened, func(p *peer) {
+		p.send(1, &wire.ConfirmSelect{NoWait: true})
+		p.publish(wire.BasicPublish{RoutingKey: []byte("nope")}, wire.Properties{}, "a")
+		p.publish(wire.BasicPublish{Mandatory: true, RoutingKey: []byte("nope")}, wire.Properties{}, "b")
+	}, lines("1 basic.ack {DeliveryTag:1 Multiple:false}", "1 basic.return {ReplyCode:312 ReplyText:NO_ROUTE Exchange: RoutingKey:nope}", `1 header 1 "\x00\x00"`, "1 body b", "1 basic.ack {DeliveryTag:2 Multiple:false}"), ""},
 	{"confirm/then tx", opened, sendOf(1, &wire.ConfirmSelect{}, &wire.ConfirmSelect{}, &wire.TxSelect{}), lines("1 confirm.select-ok {}", "1 confirm.select-ok {}",
 		"1 channel.close {ReplyCode:406 ReplyText:PRECONDITION_FAILED - cannot switch from confirm to tx mode ClassID:90 MethodID:10}"), ""},
 
