@@ -72,7 +72,7 @@ func prepareJava(ctx context.Context, dir string) error {
 	}
 	var classes []string
 	for _, collection := range []string{"ClientTests", "functional/FunctionalTests", "server/ServerTests"} {
-		text, err := os.ReadFile(filepath.Join(root, "com/rabbitmq/client/test", collection+".java"))
+		text, err := os.ReadFile(root + "/com/rabbitmq/client/test/" + collection + ".java")
 		if err != nil {
 			return err
 		}
