@@ -237,7 +237,7 @@ func managementBodies(c *C) {
 	uri, err := amqp.ParseURI(c.url)
 	c.OK(err)
 	put := func(text string) Answer {
-		request, err := http.NewRequestWithContext(c.Context(), "PUT", c.managementURL()+"/api"+Path("queues", vhost, "q"), strings.NewReader(text))
+		request, err := http.NewRequestWithContext(c.Context(), http.MethodPut, c.managementURL()+"/api"+Path("queues", vhost, "q"), strings.NewReader(text))
 		c.OK(err)
 		request.SetBasicAuth(uri.Username, uri.Password)
 		return c.roundTrip(request)

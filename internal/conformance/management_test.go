@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -177,5 +178,5 @@ func (c *C) managementURL() string {
 	}
 	uri, err := amqp.ParseURI(c.url)
 	c.OK(err)
-	return fmt.Sprintf("http://%s:%d", uri.Host, uri.Port+managementOffset)
+	return "http://" + net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port+managementOffset))
 }

@@ -15,9 +15,9 @@ func descriptors() (open, limit int, known bool) {
 	if err != nil {
 		return 0, 0, false
 	}
-	var max unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &max); err != nil {
+	var allowed unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &allowed); err != nil {
 		return 0, 0, false
 	}
-	return len(entries), int(min(max.Cur, 1<<31)), true
+	return len(entries), int(min(allowed.Cur, 1<<31)), true
 }

@@ -140,7 +140,6 @@ func healthEndpoints() []endpoint {
 		at("/aliveness-test/{vhost}", anyManager, reads(testAliveness)),
 		at("/health/checks/alarms", anyManager, reads(checkAlarms)),
 		at("/health/checks/local-alarms", anyManager, reads(checkAlarms)),
-		at("/health/checks/certificate-expiration/{within}/{unit}", anyManager, reads(checkNothing)),
 		at("/health/checks/port-listener/{port}", anyManager, reads(checkPort)),
 		at("/health/checks/protocol-listener/{protocol}", anyManager, reads(checkProtocol)),
 		at("/health/checks/virtual-hosts", anyManager, reads(checkNothing)),

@@ -130,7 +130,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, httpRequest *http.Request) {
 		refuse(w, f)
 		return
 	}
-	reply(w, method, answer)
+	reply(w, answer)
 }
 
 func (h *Handler) answer(e *endpoint, do action, r *request, w http.ResponseWriter) (any, error) {
@@ -146,7 +146,7 @@ func (h *Handler) answer(e *endpoint, do action, r *request, w http.ResponseWrit
 }
 
 // reply writes an answer.
-func reply(w http.ResponseWriter, method string, answer any) {
+func reply(w http.ResponseWriter, answer any) {
 	switch a := answer.(type) {
 	case nil:
 		w.WriteHeader(http.StatusNoContent)
