@@ -66,22 +66,18 @@ func (q *Queue) delayDue() {
 	})
 }
 
-// recoverDelays finds the messages that waited before a restart. They have been
-// delivered before, so nothing else need be read; what else had been delivered stands at
-// the head of its level, as if it had been read when it was needed.
+// recoverDelays finds the messages that waited before a restart and still do. They have
+// been delivered before, so nothing else need be read; what else had been delivered stands
+// at the head of its level, as if it had been read when it was needed.
 func (q *Queue) recoverDelays() {
 	now := q.clock.Now().UnixNano()
 	for _, b := range q.levels {
 		q.unreadableIf(b.refillDelivered(func(e *Entry) bool {
-			switch {
-			case e.due == 0:
-				return false
-			case e.due > now:
-				q.delays.push(e)
-			default:
+			if e.due <= now {
 				e.due = 0
-				q.returned.push(e)
+				return false
 			}
+			q.delays.push(e)
 			return true
 		}))
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +261,7 @@ func snapshot(t *testing.T, files *vfs.MemFS) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.Sort(names)
 	var b strings.Builder
 	for _, name := range names {
 		content, err := files.UnsafeGetFileDataBuffer(files.PathJoin("data", name))
