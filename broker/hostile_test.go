@@ -174,7 +174,7 @@ var hostilities = map[string]func(h *hostile){
 			c := h.dial()
 			defer c.Close()
 		}
-		time.Sleep(100 * time.Millisecond) // they do nothing, which takes time
+		<-time.After(100 * time.Millisecond) // they do nothing, which takes time
 	},
 	"byte by byte": func(h *hostile) {
 		var all sync.WaitGroup
@@ -185,7 +185,7 @@ var hostilities = map[string]func(h *hostile){
 				_ = c.(*net.TCPConn).SetNoDelay(true)
 				for i := range len(wire.ProtocolHeader) {
 					h.write(c, []byte{wire.ProtocolHeader[i]})
-					time.Sleep(time.Millisecond) // slow is the point
+					<-time.After(time.Millisecond) // slow is the point
 				}
 			})
 		}
@@ -253,7 +253,7 @@ func measure() usage {
 func settleDown(t *testing.T, before usage) usage {
 	t.Helper()
 	var u usage
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
 		u = measure()
 		if u.goroutines <= before.goroutines+5 && u.files <= before.files+5 && u.heap <= before.heap+16<<20 {
 			return u

@@ -47,7 +47,7 @@ func TestMemoryLimit(t *testing.T) {
 		}
 	}
 	var last amqp.Delivery
-	for taken := 0; taken < published-5; taken++ { // the last ones may be on their way
+	for range published - 5 { // the last ones may be on their way
 		last = <-deliveries
 	}
 	if err := last.Ack(true); err != nil {

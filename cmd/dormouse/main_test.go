@@ -4,9 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -14,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"dormouse": main})
+	testscript.Main(m, map[string]func(){"dormouse": main, "fetch": fetch})
 }
 
 func TestScripts(t *testing.T) {
@@ -32,6 +37,29 @@ func TestScripts(t *testing.T) {
 			"stop":  stop,
 		},
 	})
+}
+
+// fetch is a program that prints what a URL answers, or its status when that is not 200: fetch URL USER:PASSWORD.
+func fetch() {
+	user, password, _ := strings.Cut(os.Args[2], ":")
+	request, err := http.NewRequest(http.MethodGet, os.Args[1], nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.SetBasicAuth(user, password)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		fmt.Println(answer.Status)
+		os.Exit(1)
+	}
+	fmt.Println(string(body))
 }
 
 // exits runs a command that must end with the given exit code: exits CODE COMMAND [ARGUMENT...].
@@ -66,7 +94,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: serve [FLAG...]")
 	}
-	cmd := exec.Command("dormouse", append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, args...)...)
+	cmd := exec.Command("dormouse", append([]string{"serve", "--listen", "127.0.0.1:0", "--management-listen", "127.0.0.1:0", "--json"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "HOME="+ts.MkAbs("home"), "XDG_DATA_HOME=")
 	cmd.Stderr = os.Stderr // not the script's, which does not expect writers beside it
@@ -78,10 +106,11 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if err != nil {
 		ts.Fatalf("the broker did not become ready: %v: %v", err, cmd.Wait())
 	}
-	var ready struct{ URL, Address string }
+	var ready struct{ URL, Address, Management string }
 	ts.Check(json.Unmarshal(line, &ready))
 	ts.Setenv("DORMOUSE_URL", ready.URL)
 	ts.Setenv("ADDRESS", ready.Address)
+	ts.Setenv("MANAGEMENT", ready.Management)
 	s := ts.Value(running).(*servers)
 	s.running = append(s.running, cmd)
 }

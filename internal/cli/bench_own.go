@@ -40,7 +40,7 @@ func (b *ownBroker) start(ctx context.Context) error {
 		return err
 	}
 	// The context does not end the process: it has to outlive an interrupt until the measurement has let go of it.
-	b.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "serve", "--data", b.dir, "--listen", "127.0.0.1:0", "--json", "--log-level", "error")
+	b.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "serve", "--data", b.dir, "--listen", "127.0.0.1:0", "--management-listen", managementOff, "--json", "--log-level", "error")
 	b.cmd.Args[0] = "dormouse"
 	b.cmd.Stderr = os.Stderr
 	out, err := b.cmd.StdoutPipe()

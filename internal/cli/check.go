@@ -60,7 +60,7 @@ func runCheck(ctx context.Context, env Environment, data string, asJSON bool) er
 	if asJSON {
 		err = printJSON(env.Stdout, r)
 	} else {
-		err = printReport(env, r)
+		printReport(env, r)
 	}
 	if err == nil && !r.Sound {
 		return hint(fmt.Errorf("the data folder %s is not sound", data),
@@ -69,7 +69,7 @@ func runCheck(ctx context.Context, env Environment, data string, asJSON bool) er
 	return err
 }
 
-func printReport(env Environment, r *check.Report) error {
+func printReport(env Environment, r *check.Report) {
 	w := env.Stdout
 	for _, kind := range slices.Sorted(maps.Keys(r.Definitions)) {
 		fmt.Fprintf(w, "%-20s %d\n", kind, r.Definitions[kind])
@@ -91,5 +91,4 @@ func printReport(env Environment, r *check.Report) error {
 	if r.Sound {
 		fmt.Fprintln(w, "sound")
 	}
-	return nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 	"github.com/dormousemq/dormouse/internal/check"
 )
 
-func runCheckCommand(t *testing.T, args ...string) (code int, out, errors string) {
+func runCheckCommand(t *testing.T, args ...string) (code int, out, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code = Run(t.Context(), Environment{Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" }}, append([]string{"check"}, args...))
@@ -65,7 +66,9 @@ func TestCheck(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	<-served
+	if err := <-served; !errors.Is(err, broker.ErrClosed) {
+		t.Fatal(err)
+	}
 
 	before := listing(t, dir)
 	code, out, said := runCheckCommand(t, "--data", dir, "--json")

@@ -20,8 +20,6 @@ import (
 	"github.com/dormousemq/dormouse/internal/memory"
 )
 
-const defaultListen = "127.0.0.1:5672"
-
 func newServe(env Environment) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
@@ -48,6 +46,7 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", defaultListen, "the address to listen on; port 0 takes a free one")
+	flags.StringVar(&o.management, "management-listen", "", "the address of RabbitMQ's management HTTP API, or "+managementOff+"\n(default "+defaultManagementListen+", if it is free)")
 	flags.StringVar(&o.data, "data", "", "the folder for messages and definitions, made when missing")
 	flags.StringVar(&o.users, "users", "", "a file with a line NAME:PASSWORD for each user, instead of guest")
 	flags.BoolVar(&o.memory, "memory", false, "keep everything in memory only")
@@ -64,7 +63,8 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 }
 
 type serveOptions struct {
-	listen, data, users string
+	listen, management  string
+	data, users         string
 	memory              bool
 	sync, memoryLimit   string
 	grace               time.Duration
@@ -75,7 +75,7 @@ type serveOptions struct {
 	tls                 tlsOptions
 }
 
-func (o serveOptions) serve(ctx context.Context, env Environment) error {
+func (o *serveOptions) serve(ctx context.Context, env Environment) error {
 	logger, err := newLogger(env, o.logLevel, o.logFormat)
 	if err != nil {
 		return err
@@ -115,17 +115,9 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 		}
 		defer func() { _ = stop() }()
 	}
-	listener, err := listen(ctx, o.listen)
+	open, err := o.openSockets(ctx, secure, logger)
 	if err != nil {
 		return err
-	}
-	secured, err := o.tls.listener(ctx, secure)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	if beyondLoopback(listener.Addr()) {
-		logger.Warn("listening beyond this machine: traffic is not encrypted, and guest may log in from this machine only",
-			"address", listener.Addr().String())
 	}
 	ballast := make([]byte, ballastSize)
 	defer runtime.KeepAlive(ballast)
@@ -136,18 +128,10 @@ func (o serveOptions) serve(ctx context.Context, env Environment) error {
 		if errors.Is(err, broker.ErrDefinitions) {
 			err = fmt.Errorf("%s: %w", o.definitions, err)
 		}
-		err = errors.Join(explainFolder(err, dir), listener.Close())
-		if secured != nil {
-			err = errors.Join(err, secured.Close())
-		}
-		return err
+		return errors.Join(explainFolder(err, dir), open.Close())
 	}
-	served := make(chan error, 2)
-	go func() { served <- b.Serve(listener) }()
-	if secured != nil {
-		go func() { served <- b.ServeTLS(secured, secure) }()
-	}
-	if err := o.sayReady(env, listener.Addr(), secured, dir); err != nil {
+	served := open.serve(b, secure)
+	if err := o.sayReady(env, open, dir); err != nil {
 		return errors.Join(err, b.Close())
 	}
 
@@ -201,7 +185,7 @@ func limitMemory(text string, getenv func(string) string) (int64, error) {
 }
 
 // folder is where messages are kept; empty means in memory.
-func (o serveOptions) folder(env Environment) (string, error) {
+func (o *serveOptions) folder(env Environment) (string, error) {
 	switch {
 	case o.memory && o.data != "":
 		return "", usagef("either --data or --memory")
@@ -270,29 +254,38 @@ func explainFolder(err error, dir string) error {
 
 // ready is what `dormouse serve --json` prints once clients can connect.
 type ready struct {
-	Address string `json:"address"`
-	URL     string `json:"url"`
-	TLS     string `json:"tls,omitempty"`  // the address for encrypted connections, if there is one
-	Data    string `json:"data,omitempty"` // empty: in memory
+	Address    string `json:"address"`
+	URL        string `json:"url"`
+	TLS        string `json:"tls,omitempty"`        // the address for encrypted connections, if there is one
+	Management string `json:"management,omitempty"` // the URL of the management HTTP API, if it is on
+	Data       string `json:"data,omitempty"`       // empty: in memory
 }
 
-func (o serveOptions) sayReady(env Environment, address net.Addr, secured net.Listener, dir string) error {
-	encrypted := ""
-	if secured != nil {
-		encrypted = secured.Addr().String()
+func (o *serveOptions) sayReady(env Environment, open sockets, dir string) error {
+	r := ready{Address: open.amqp.Addr().String(), Data: dir}
+	r.URL = "amqp://" + r.Address + "/"
+	if open.secured != nil {
+		r.TLS = open.secured.Addr().String()
+	}
+	if open.management != nil {
+		r.Management = "http://" + open.management.Addr().String() + "/api"
 	}
 	if o.json {
-		return printJSON(env.Stdout, ready{Address: address.String(), URL: "amqp://" + address.String() + "/", TLS: encrypted, Data: dir})
+		return printJSON(env.Stdout, r)
 	}
-	where := "data in " + dir
+	said := "dormouse is ready: AMQP 0-9-1 on " + r.Address
+	if r.TLS != "" {
+		said += ", with TLS on " + r.TLS
+	}
+	if r.Management != "" {
+		said += ", management on " + r.Management
+	}
 	if dir == "" {
-		where = "data in memory only"
+		said += ", data in memory only"
+	} else {
+		said += ", data in " + dir
 	}
-	on := address.String()
-	if encrypted != "" {
-		on += ", with TLS on " + encrypted
-	}
-	_, err := fmt.Fprintf(env.Stdout, "dormouse is ready: AMQP 0-9-1 on %s, %s\n", on, where)
+	_, err := fmt.Fprintln(env.Stdout, said)
 	return err
 }
 

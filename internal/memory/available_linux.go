@@ -17,7 +17,7 @@ func Available() (uint64, bool) {
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0, false
 	}
-	machine := uint64(info.Totalram) * uint64(info.Unit)
+	machine := info.Totalram * uint64(info.Unit)
 	if group, limited := groupLimit(os.DirFS("/")); limited {
 		return min(machine, group), true
 	}

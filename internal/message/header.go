@@ -56,17 +56,12 @@ func appendDeathHeader(b []byte, deaths xdeath.Deaths) []byte {
 	return wire.EndField(b, array)
 }
 
-// appendMerged appends own headers and those of the publisher that have no namesake among them, by name. Like RabbitMQ 4
-// it keeps the order of the publisher's where a name comes twice.
+// appendMerged appends own headers and those of the publisher, by name. Of several with one name it takes the first, and own ones before
+// those of the publisher, like RabbitMQ 4.
 func appendMerged(b, own, publishers []byte) []byte {
-	fields := slices.Collect(wire.RawFields(own))
-	taken := len(fields)
-	for f := range wire.RawFields(publishers) {
-		if !slices.ContainsFunc(fields[:taken], func(o wire.RawField) bool { return bytes.Equal(o.Name, f.Name) }) {
-			fields = append(fields, f)
-		}
-	}
+	fields := slices.AppendSeq(slices.Collect(wire.RawFields(own)), wire.RawFields(publishers))
 	slices.SortStableFunc(fields, func(a, b wire.RawField) int { return bytes.Compare(a.Name, b.Name) })
+	fields = slices.CompactFunc(fields, func(a, b wire.RawField) bool { return bytes.Equal(a.Name, b.Name) })
 	for _, f := range fields {
 		b = append(b, f.Field...)
 	}

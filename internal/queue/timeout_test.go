@@ -19,12 +19,10 @@ func (b *bench) consumes(q *Queue, c *Consumer) (*Consumer, *tray) {
 	return c, s
 }
 
-func after(d time.Duration) *time.Duration { return &d }
-
 func TestConsumerThatIsTooSlow(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(1, Defaults(Quorum, true))
-	_, slow := b.consumes(q, &Consumer{Timeout: after(time.Second)})
+	_, slow := b.consumes(q, &Consumer{Timeout: new(time.Second)})
 	b.publish(q, "a", "b")
 	b.clock.Advance(500 * time.Millisecond)
 	b.publish(q, "c")
@@ -86,8 +84,8 @@ func TestTimeoutOfTheSingleActiveConsumer(t *testing.T) {
 	s := Defaults(Quorum, true)
 	s.SingleActiveConsumer = true
 	q := b.queue(1, s)
-	_, one := b.consumes(q, &Consumer{Prefetch: 1, Timeout: after(time.Second)})
-	_, two := b.consumes(q, &Consumer{Prefetch: 1, Timeout: after(time.Second)})
+	_, one := b.consumes(q, &Consumer{Prefetch: 1, Timeout: new(time.Second)})
+	_, two := b.consumes(q, &Consumer{Prefetch: 1, Timeout: new(time.Second)})
 	b.publish(q, "a", "b")
 	b.clock.Advance(time.Second)
 	same(t, "the second takes over", two.bodies(), []string{"a"})
@@ -101,7 +99,7 @@ func TestTimeoutOfTheSingleActiveConsumer(t *testing.T) {
 func TestClassicQueueHasNoTimeout(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(1, Defaults(Classic, true))
-	_, slow := b.consumes(q, &Consumer{Timeout: after(time.Second)})
+	_, slow := b.consumes(q, &Consumer{Timeout: new(time.Second)})
 	b.publish(q, "a")
 	b.clock.Advance(24 * time.Hour)
 	if slow.timeouts != 0 || q.Counts().Unacked != 1 {

@@ -65,7 +65,7 @@ func (e *engine) pebbleOptions(o engineOptions) *pebble.Options {
 		FormatMajorVersion:          pebble.FormatValueSeparation,
 		DisableWAL:                  o.memory,
 		ReadOnly:                    o.readOnly,
-		CacheSize: 32 << 20,
+		CacheSize:                   32 << 20,
 		MemTableSize:                o.memTable,
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       8,

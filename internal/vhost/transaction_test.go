@@ -2,8 +2,8 @@ package vhost
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -31,7 +31,9 @@ func TestCommitIsAtomic(t *testing.T) {
 
 		crashed := make(chan *vfs.MemFS)
 		go func() {
-			time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) // any moment will do
+			for range rand.IntN(2000) { // any moment will do
+				runtime.Gosched()
+			}
 			crashed <- memory.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(uint64(trial), 1))})
 		}()
 		tx := b.Begin()

@@ -36,7 +36,7 @@ func ReplaceProperty(raw []byte, flag uint16, value []byte) ([]byte, error) {
 // propertySize is the length of the property of that flag at the front of b.
 func propertySize(flag uint16, b []byte) (int, bool) {
 	var rest []byte
-	ok := true
+	var ok bool
 	switch flag {
 	case FlagDeliveryMode, FlagPriority:
 		return 1, len(b) >= 1
