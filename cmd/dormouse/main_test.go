@@ -52,6 +52,7 @@ func fetch() {
 		log.Fatal(err)
 	}
 	body, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
 	if err != nil {
 		log.Fatal(err)
 	}
