@@ -304,6 +304,8 @@ func exclusiveCases() []Case {
 		_, err := c.ch.QueueDeclare(name, false, false, true, false, nil)
 		c.OK(err)
 		c.Equal("exception", c.Closed(func(ch *amqp.Channel) error { return ch.QueueUnbind(name, "", "amq.fanout", nil) }), "")
+		c.OK(c.ch.QueueBind(name, "", "amq.fanout", false, nil))
+		c.Equal("exception when bound", c.Closed(func(ch *amqp.Channel) error { return ch.QueueUnbind(name, "", "amq.fanout", nil) }), locked)
 	}}, Case{"exclusive/publish from another connection", func(c *C) {
 		name := c.Unique("q")
 		_, err := c.ch.QueueDeclare(name, false, false, true, false, nil)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -392,9 +393,9 @@ func prefetchCases() []Case {
 					"540 NOT_IMPLEMENTED - prefetch_size!=0 (1)")
 			}},
 			{"prefetch/global", func(c *C) {
-				behind := 2
-				if !c.version.before(v43) && !c.Deviates("4.3 takes the limit of a channel for one of each of its consumers, unless it is told to permit the deprecated feature global_qos; programs that ask for it still need it") {
-					behind = 0
+				behind := 0
+				if c.limitsChannels() {
+					behind = 2
 				}
 				q := c.Queue("q", classic, nil)
 				ch := c.Channel()
@@ -406,6 +407,55 @@ func prefetchCases() []Case {
 				a.Next()
 				c.ReadyBecomes(q, behind)
 			}},
+			{"prefetch/global holds up auto-ack too", func(c *C) {
+				limits := c.limitsChannels()
+				full, q := c.Queue("full", classic, nil), c.Queue("q", classic, nil)
+				ch := c.Channel()
+				c.OK(ch.Qos(1, 0, true))
+				c.Fill(full, "1")
+				first := c.Consume(full, consume{Channel: ch}).Next()
+				k := c.Consume(q, consume{Channel: ch, AutoAck: true})
+				c.Fill(q, "2", "3")
+				if limits {
+					k.None(300 * time.Millisecond)
+					c.OK(first.Ack(false))
+				}
+				c.Equal("bodies", k.Bodies(2), []string{"2", "3"})
+			}},
+			{"prefetch/global lets queues take turns", func(c *C) {
+				const rounds = 40
+				ch := c.Channel()
+				c.OK(ch.Qos(1, 0, true))
+				queues := []string{c.Queue("a", classic, nil), c.Queue("b", classic, nil), c.Queue("c", classic, nil)}
+				every := make(chan amqp.Delivery)
+				ended := make(chan struct{})
+				defer close(ended)
+				for _, q := range queues {
+					c.Fill(q, slices.Repeat([]string{"body"}, rounds)...)
+					k := c.Consume(q, consume{Channel: ch})
+					go func() {
+						for d := range k.msgs {
+							select {
+							case every <- d:
+							case <-ended:
+								return
+							}
+						}
+					}()
+				}
+				for range rounds - 1 {
+					c.OK((<-every).Ack(false))
+				}
+				for _, q := range queues {
+					c.Equal(c.plain(q)+" had a turn", c.Ready(q) < rounds, true)
+				}
+			}},
 		},
 	)
+}
+
+// limitsChannels tells whether a prefetch limit can be that of a channel.
+func (c *C) limitsChannels() bool {
+	c.Helper()
+	return c.version.before(v43) || c.Deviates("4.3 takes the limit of a channel for one of each of its consumers, unless it is told to permit the deprecated feature global_qos; programs that ask for it still need it")
 }

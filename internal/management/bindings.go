@@ -186,5 +186,5 @@ func deleteBinding(_ *Handler, r *request) (any, error) {
 	if b.ToExchange {
 		return nil, r.host.UnbindExchange(r.http.Context(), b.Bind)
 	}
-	return nil, r.host.UnbindQueue(r.http.Context(), b.Bind)
+	return nil, r.host.UnbindQueue(r.http.Context(), nil, b.Bind)
 }

@@ -99,7 +99,7 @@ func (k *consumer) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 		return false
 	}
 	k.from = d.Queue
-	if ch.limited() && !k.NoAck {
+	if ch.limited() {
 		k.refused = true
 		ch.held = append(ch.held, k)
 		return false
@@ -123,11 +123,11 @@ func (k *consumer) Deliver(_ *queue.Consumer, d queue.Delivery) bool {
 }
 
 // limited tells whether the consumers of the channel have as many messages as they may.
-// With conn.mu held.
+// Those that do not acknowledge wait for the others too. With conn.mu held.
 func (ch *channel) limited() bool { return ch.limit > 0 && ch.unacked.consumed() >= ch.limit }
 
 // resumeHeld lets the consumers go on that the channel's limit has held, if it does not
-// any more.
+// any more. Who went first the last time goes last, so that the queues take turns.
 func (ch *channel) resumeHeld() {
 	c := ch.conn
 	c.mu.Lock()
@@ -135,7 +135,7 @@ func (ch *channel) resumeHeld() {
 		c.mu.Unlock()
 		return
 	}
-	held := accept(ch.held)
+	held := accept(append(ch.held[1:], ch.held[0]))
 	ch.held = nil
 	c.mu.Unlock()
 	for _, k := range held {

@@ -131,7 +131,7 @@ func (ch *channel) unbindQueue(m *wire.QueueUnbind) error {
 		err = ch.conn.mayBind(ch.conn.mayQueue, b)
 	}
 	if err == nil {
-		err = ch.conn.host.UnbindQueue(ch.conn.ctx, b)
+		err = ch.conn.host.UnbindQueue(ch.conn.ctx, ch.conn, b)
 	}
 	return ch.ok(err, false, &wire.QueueUnbindOk{})
 }

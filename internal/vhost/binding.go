@@ -60,10 +60,10 @@ func (h *Host) BindQueue(ctx context.Context, owner any, b Bind) error {
 	return h.changeBinding(ctx, b, h.queueEnd(owner), h.addBinding)
 }
 
-// UnbindQueue removes the binding. There need not be one, nor its ends, and anybody may
-// do so.
-func (h *Host) UnbindQueue(ctx context.Context, b Bind) error {
-	return h.unbind(ctx, b, h.anyQueueEnd)
+// UnbindQueue removes the binding. There need not be one, nor its ends, but if there is,
+// the queue may not be the exclusive one of another connection than owner.
+func (h *Host) UnbindQueue(ctx context.Context, owner any, b Bind) error {
+	return h.unbind(ctx, b, h.anyQueueEnd, func(found *binding) error { return h.checkOwner(found.to.queue, owner) })
 }
 
 // BindExchange binds the destination exchange to the source.
@@ -73,11 +73,22 @@ func (h *Host) BindExchange(ctx context.Context, b Bind) error {
 
 // UnbindExchange removes the binding. There need not be one, nor its ends.
 func (h *Host) UnbindExchange(ctx context.Context, b Bind) error {
-	return h.unbind(ctx, b, h.exchangeEnd)
+	return h.unbind(ctx, b, h.exchangeEnd, func(*binding) error { return nil })
 }
 
-func (h *Host) unbind(ctx context.Context, b Bind, end func(string) (destination, error)) error {
-	err := h.changeBinding(ctx, b, end, h.dropBinding)
+// unbind removes a binding that may be removed.
+func (h *Host) unbind(ctx context.Context, b Bind, end func(string) (destination, error), may func(*binding) error) error {
+	err := h.changeBinding(ctx, b, end, func(tx *store.Tx, named *binding) error {
+		found := named.existing()
+		if found == nil {
+			return nil
+		}
+		if err := may(found); err != nil {
+			return err
+		}
+		h.removeBinding(tx, found)
+		return nil
+	})
 	if e := new(wire.Exception); errors.As(err, &e) && e.Code == wire.NotFound {
 		return nil
 	}
@@ -107,12 +118,12 @@ func (h *Host) exchangeEnd(name string) (destination, error) {
 	return destination{exchange: x}, err
 }
 
-func (h *Host) changeBinding(ctx context.Context, b Bind, end func(string) (destination, error), change func(*store.Tx, *binding)) error {
+func (h *Host) changeBinding(ctx context.Context, b Bind, end func(string) (destination, error), change func(*store.Tx, *binding) error) error {
 	tx := h.store.Begin()
 	h.mu.Lock()
 	found, err := h.resolve(b, end)
 	if err == nil {
-		change(tx, found)
+		err = change(tx, found)
 	}
 	h.mu.Unlock()
 	return h.finish(ctx, tx, err)
@@ -148,24 +159,26 @@ func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding,
 	return found, nil
 }
 
-func (h *Host) addBinding(tx *store.Tx, b *binding) {
+func (h *Host) addBinding(tx *store.Tx, b *binding) error {
 	if !b.source.matcher.Bind(b.key, b.routeArguments(), b.to) {
-		return
+		return nil
 	}
 	b.source.bindings[b] = struct{}{}
 	b.reached()[b] = struct{}{}
 	if b.durable() {
 		tx.SetDefinition(h.bindingKey(b), encodeBinding(b))
 	}
+	return nil
 }
 
-func (h *Host) dropBinding(tx *store.Tx, b *binding) {
+// existing is the binding that b names, nil if there is none.
+func (b *binding) existing() *binding {
 	for old := range b.reached() {
 		if old.same(b) {
-			h.removeBinding(tx, old)
-			return
+			return old
 		}
 	}
+	return nil
 }
 
 // removeBinding removes b, and its source if that is to be deleted with its last one.

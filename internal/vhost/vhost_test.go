@@ -164,7 +164,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	b.declareQueue("kept")
 	b.bindQueue("x", "k", "q")
 	b.bindQueue("x", "k", "kept")
-	b.must(b.UnbindQueue(t.Context(), Bind{Source: "x", Destination: "kept", Key: "k"}))
+	b.must(b.UnbindQueue(t.Context(), nil, Bind{Source: "x", Destination: "kept", Key: "k"}))
 	b.publish(to("", "q", "m"))
 	if n, err := b.DeleteQueue(t.Context(), nil, QueueDelete{Name: "q"}); n != 1 || err != nil {
 		t.Fatalf("deleted with %d messages, %v", n, err)
