@@ -71,6 +71,7 @@ not let us in, 130 interrupted.`,
 		newDeclare(env),
 		newPublish(env),
 		newParked(env),
+		newRetry(env),
 		newBench(env),
 		newVersion(env),
 	)
