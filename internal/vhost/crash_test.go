@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	flags "flag"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
@@ -26,7 +25,7 @@ import (
 )
 
 var (
-	crashTime = flags.Duration("crash.time", 5*time.Second, "how long TestCrash goes on")
+	crashTime = flags.Duration("crash.time", 20*time.Second, "how long TestCrash goes on")
 	crashSeed = flags.Uint64("crash.seed", 0, "where TestCrash begins; 0 is somewhere")
 )
 
@@ -35,7 +34,9 @@ var (
 //
 //   - a persistent message that was confirmed, and that nothing has ended, is in one place, and in one only;
 //   - what has durably ended does not come back;
-//   - nothing is there that was never published, or twice.
+//   - nothing is there that was never published, or twice;
+//   - nothing comes before its time, and what was due is there;
+//   - what was delivered before says so, with the counts it had, and the history of a dead letter is that of its way.
 //
 // For hours: go test ./internal/vhost -run TestCrash -crash.time 3h -timeout 4h
 func TestCrash(t *testing.T) {
@@ -66,16 +67,6 @@ func crashRound(t *testing.T, seed uint64) (steps int) {
 	return steps
 }
 
-// traced is what must be known of a message that was published.
-type traced struct {
-	persistent bool
-	confirmed  bool // its publisher was told
-	junk       bool // it is in the queue that is purged and deleted
-	mortal     bool // it keeps an expiration to where that ends it
-	ending     bool // something was done that ends it, which may be durable
-	gone       bool // that is durable
-}
-
 type crashable struct {
 	*testing.T
 	seed   uint64
@@ -88,6 +79,7 @@ type crashable struct {
 	hosts  *Hosts
 	host   *Host
 	held   []queue.Delivery
+	unsure []learned // until the next sync
 
 	mu       sync.Mutex
 	last     uint64
@@ -100,13 +92,16 @@ var crashQueues = []struct {
 	arguments wire.Table
 }{
 	{"ttl", wire.Table{{Name: "x-message-ttl", Value: int32(2000)}, {Name: "x-dead-letter-exchange", Value: ""}, {Name: "x-dead-letter-routing-key", Value: "work"}}},
-	{"quorum", wire.Table{{Name: "x-queue-type", Value: "quorum"}, {Name: "x-delivery-limit", Value: int32(3)}, {Name: "x-dead-letter-exchange", Value: ""}, {Name: "x-dead-letter-routing-key", Value: "dead"}}},
+	{"quorum", wire.Table{{Name: "x-queue-type", Value: "quorum"}, {Name: "x-delivery-limit", Value: int32(crashDeliveryLimit)}, {Name: "x-dead-letter-exchange", Value: ""}, {Name: "x-dead-letter-routing-key", Value: "dead"}}},
 	{"work", wire.Table{{Name: "x-max-priority", Value: int32(2)}, {Name: "x-max-length", Value: int32(8)}, {Name: "x-dead-letter-exchange", Value: ""}, {Name: "x-dead-letter-routing-key", Value: "dead"}}},
 	{"dead", wire.Table{{Name: "x-dead-letter-exchange", Value: ""}, {Name: "x-dead-letter-routing-key", Value: "grave"}}},
 	{"grave", nil},
 }
 
-const junkQueue = "junk"
+const (
+	junkQueue          = "junk"
+	crashDeliveryLimit = 3
+)
 
 func (c *crashable) start() {
 	c.clock = clock.NewVirtual(c.at)
@@ -197,14 +192,19 @@ func (c *crashable) Committed(tag uint64, err error) {
 func (c *crashable) publish() {
 	targets := []string{"ttl", "quorum", "work", "dead", "grave", junkQueue, "later"}
 	exchange, key := "", targets[c.random.IntN(len(targets))]
+	record := &traced{junk: key == junkQueue, target: key, due: c.at, lifetime: message.NoExpiration, rejected: map[string]bool{}, stays: map[string]*stay{}}
 	p := wire.Properties{DeliveryMode: uint8(1 + c.random.IntN(2)), Flags: wire.FlagDeliveryMode}
 	if key == "later" {
 		exchange = key
-		p.Headers = wire.Table{{Name: "x-delay", Value: int32(c.random.IntN(10_000))}}
+		delay := c.random.IntN(10_000)
+		record.target, record.due = "work", c.at.Add(time.Duration(delay)*time.Millisecond)
+		p.Headers = wire.Table{{Name: "x-delay", Value: int32(delay)}}
 		p.Flags |= wire.FlagHeaders
 	}
 	if key != "grave" && key != junkQueue && c.random.IntN(4) == 0 {
-		p.Expiration = strconv.Itoa(c.random.IntN(3000))
+		lifetime := c.random.IntN(3000)
+		record.lifetime = time.Duration(lifetime) * time.Millisecond
+		p.Expiration = strconv.Itoa(lifetime)
 		p.Flags |= wire.FlagExpiration
 	}
 	if c.random.IntN(3) == 0 {
@@ -214,7 +214,8 @@ func (c *crashable) publish() {
 	c.mu.Lock()
 	c.last++
 	number := c.last
-	c.messages[number] = &traced{persistent: p.DeliveryMode == 2, junk: key == junkQueue}
+	record.persistent = p.DeliveryMode == 2
+	c.messages[number] = record
 	c.mu.Unlock()
 	body := append(binary.BigEndian.AppendUint64(nil, number), make([]byte, c.random.IntN(2000))...)
 	m, err := message.New(exchange, key, p.AppendTo(nil), body)
@@ -241,13 +242,19 @@ func (c *crashable) get() {
 	if err != nil {
 		c.Fatalf("seed %d: get from %s: %v", c.seed, name, err)
 	}
-	switch {
-	case !ok:
-	case noAck:
-		c.ends(d.Message)
-	default:
-		c.held = append(c.held, d)
+	if !ok {
+		return
 	}
+	m := c.messages[number(d.Message)]
+	if err := m.fault(d, c.at); err != nil {
+		c.Errorf("seed %d: message %d comes from %s: %v", c.seed, number(d.Message), name, err)
+	}
+	if noAck {
+		c.ends(d.Message)
+		return
+	}
+	c.held = append(c.held, d)
+	c.unsure = append(c.unsure, learned{m.stay(name), d.Counts})
 }
 
 func (c *crashable) ends(m *message.Message) {
@@ -265,21 +272,27 @@ func (c *crashable) settle() {
 	i := c.random.IntN(len(c.held))
 	d := c.held[i]
 	c.held = append(c.held[:i], c.held[i+1:]...)
+	m := c.messages[number(d.Message)]
 	tx := c.host.Begin()
 	switch c.random.IntN(4) {
 	case 0:
-		d.Queue.Requeue(tx, c.random.IntN(2) == 0, d.Entry)
-	case 1:
-		switch {
-		case d.Queue.Name() == "grave":
-			c.ends(d.Message)
-		case d.Message.Expiration != message.NoExpiration: // a rejected message keeps it, so it may expire in the grave
-			c.mu.Lock()
-			if m := c.messages[number(d.Message)]; m != nil {
-				m.mortal = true
+		failed := c.random.IntN(2) == 0
+		if d.Queue.Name() == "quorum" {
+			counts := d.Counts
+			counts.Returns++
+			if failed {
+				counts.Failures++
 			}
-			c.mu.Unlock()
+			s := m.stay(d.Queue.Name())
+			s.most.Returns, s.most.Failures = max(s.most.Returns, counts.Returns), max(s.most.Failures, counts.Failures)
+			c.unsure = append(c.unsure, learned{s, counts})
 		}
+		d.Queue.Requeue(tx, failed, d.Entry)
+	case 1:
+		if d.Queue.Name() == "grave" {
+			c.ends(d.Message)
+		}
+		m.rejected[d.Queue.Name()] = true
 		d.Queue.Reject(tx, true, d.Entry)
 	default:
 		c.ends(d.Message)
@@ -311,6 +324,11 @@ func (c *crashable) sync() {
 	for _, m := range ending {
 		m.gone = true
 	}
+	for _, l := range c.unsure {
+		l.delivered = true
+		l.least.Returns, l.least.Failures = max(l.least.Returns, l.counts.Returns), max(l.least.Failures, l.counts.Failures)
+	}
+	c.unsure = nil
 }
 
 // clearJunk deletes the queue junk, or purges it, or makes it.
@@ -356,35 +374,33 @@ func (c *crashable) crash() {
 	c.mu.Unlock()
 	c.stop()
 	c.disk = left
-	found := c.drain(left.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: c.random}))
+	found := c.drain(left.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: c.random}), expected)
 	for n, m := range expected {
 		switch times := found[n]; {
 		case times > 1:
 			c.Errorf("seed %d: message %d is there %d times: %+v", c.seed, n, times, m)
-		case times == 0 && m.confirmed && m.persistent && !m.ending && !m.mortal:
+		case times == 0 && m.confirmed && m.persistent && !m.ending:
 			c.Errorf("seed %d: message %d was confirmed and is lost", c.seed, n)
 		case times == 1 && m.gone:
 			c.Errorf("seed %d: message %d had ended and is back: %+v", c.seed, n, m)
 		}
 	}
 	c.mu.Lock()
-	for n := range found {
-		if _, known := expected[n]; !known {
-			c.Errorf("seed %d: message %d is there, which nobody has published, or had ended before an earlier crash", c.seed, n)
-		}
-	}
 	c.messages = map[uint64]*traced{}
 	for n := range found {
-		m := expected[n]
-		c.messages[n] = &traced{persistent: m.persistent, confirmed: true, junk: m.junk, mortal: m.mortal}
+		if m, known := expected[n]; known {
+			m.confirmed, m.ending = true, false
+			c.messages[n] = &m
+		}
 	}
 	c.mu.Unlock()
+	c.unsure = nil
 	c.held = nil
 	c.start()
 }
 
-// drain opens a copy of the disk, lets all time pass, and counts what is in all queues.
-func (c *crashable) drain(disk *vfs.MemFS) map[uint64]int {
+// drain opens a copy of the disk, looks at what is in all queues now and after a minute, and counts it.
+func (c *crashable) drain(disk *vfs.MemFS, expected map[uint64]traced) map[uint64]int {
 	c.Helper()
 	at := clock.NewVirtual(c.at)
 	s, hosts := c.open(disk, at)
@@ -394,28 +410,59 @@ func (c *crashable) drain(disk *vfs.MemFS) map[uint64]int {
 		}
 		hosts.Close()
 	}()
-	at.Advance(time.Minute)
 	host := hosts.Host(Default)
 	found := map[uint64]int{}
-	for _, name := range []string{"ttl", "quorum", "work", "dead", "grave", junkQueue} {
-		for host.HasQueue(name) {
-			d, ok, err := host.Get(nil, name, &queue.Consumer{NoAck: true})
-			if err != nil {
-				c.Fatalf("seed %d: %v", c.seed, err)
+	take := func(queues ...string) {
+		for _, name := range queues {
+			for _, d := range c.takeAll(host, name) {
+				n := number(d.Message)
+				found[n]++
+				m, known := expected[n]
+				if !known {
+					c.Errorf("seed %d: message %d is there, which nobody has published, or had ended before an earlier crash", c.seed, n)
+				} else if err := m.fault(d, at.Now()); err != nil {
+					c.Errorf("seed %d: message %d is in %s: %v", c.seed, n, name, err)
+				}
 			}
-			if !ok {
-				break
-			}
-			found[number(d.Message)]++
 		}
-		if name != junkQueue && !host.HasQueue(name) {
-			c.Errorf("seed %d: the queue %s is lost", c.seed, name)
+	}
+	take("quorum", "work", "dead", "grave", junkQueue)
+	waiting := 0
+	for _, p := range host.allPending() {
+		waiting += p.Len()
+	}
+	at.Advance(time.Minute)
+	take("ttl", "quorum", "work", "dead", "grave", junkQueue)
+	for n := range found {
+		if m := expected[n]; m.due.After(c.at) {
+			waiting--
 		}
+	}
+	if waiting != 0 {
+		c.Errorf("seed %d: %d more messages were delayed than have come", c.seed, waiting)
 	}
 	for _, p := range host.allPending() {
 		if n := p.Len(); n > 0 {
-			c.Errorf("seed %d: %s are still delayed", c.seed, fmt.Sprint(n))
+			c.Errorf("seed %d: %d are still delayed", c.seed, n)
 		}
 	}
 	return found
+}
+
+// takeAll takes all messages of a queue.
+func (c *crashable) takeAll(host *Host, name string) (all []queue.Delivery) {
+	if name != junkQueue && !host.HasQueue(name) {
+		c.Errorf("seed %d: the queue %s is lost", c.seed, name)
+	}
+	for host.HasQueue(name) {
+		d, ok, err := host.Get(nil, name, &queue.Consumer{NoAck: true})
+		if err != nil {
+			c.Fatalf("seed %d: %v", c.seed, err)
+		}
+		if !ok {
+			break
+		}
+		all = append(all, d)
+	}
+	return all
 }
