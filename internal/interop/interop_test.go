@@ -26,7 +26,8 @@ type client struct {
 
 var clients = []client{
 	{name: "amqplib", folder: "node", command: node},
-	{name: "pika", folder: "python", command: python},
+	{name: "pika", folder: "python", command: python("pika", "python3-pika")},
+	{name: "celery", folder: "celeryapp", command: python("celery", "python3-celery")},
 }
 
 func node(t *testing.T) []string {
@@ -41,15 +42,18 @@ func node(t *testing.T) []string {
 	return []string{path, "--test", "--test-reporter=spec"}
 }
 
-func python(t *testing.T) []string {
-	t.Helper()
-	for _, path := range []string{"python3", "/usr/bin/python3"} {
-		if exec.CommandContext(t.Context(), path, "-c", "import pika").Run() == nil {
-			return []string{path, "-B", "-m", "unittest", "-v"}
+// python is unittest with the first Python that has the module.
+func python(module, debian string) func(t *testing.T) []string {
+	return func(t *testing.T) []string {
+		t.Helper()
+		for _, path := range []string{"python3", "/usr/bin/python3"} {
+			if exec.CommandContext(t.Context(), path, "-c", "import "+module).Run() == nil {
+				return []string{path, "-B", "-m", "unittest", "-v"}
+			}
 		}
+		t.Skipf("needs Python with %s: apt install %s, or pip install %s", module, debian, module)
+		return nil
 	}
-	t.Skip("needs Python with pika: apt install python3-pika, or pip install pika")
-	return nil
 }
 
 // ran is how the runners say how many tests there were.
@@ -70,6 +74,7 @@ func run(t *testing.T, start func(t *testing.T) (url string), env ...string) {
 			declareLadder(ctx, t, url)
 			cmd.Env = append(os.Environ(), "AMQP_URL="+url)
 			cmd.Env = append(cmd.Env, env...)
+			cmd.WaitDelay = 10 * time.Second // for workers that a failed program has left
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
