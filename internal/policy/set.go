@@ -2,8 +2,9 @@ package policy
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
+
+	"github.com/dormousemq/dormouse/internal/pattern"
 )
 
 // Set is the policies of a virtual host. The zero value has none. It is not safe for
@@ -14,7 +15,7 @@ type Set struct {
 
 type member struct {
 	Policy
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 }
 
 // Put adds a policy in the place of one of its kind and name, if there is one. The
@@ -80,7 +81,7 @@ func (s *Set) match(k Kind, t Target) (best Policy) {
 		if m.Kind != k || best.Name != "" && m.Priority <= best.Priority {
 			continue
 		}
-		if applies(m.ApplyTo, t.Type) && m.Definition.suits(t.Type) && m.pattern.MatchString(t.Name) {
+		if applies(m.ApplyTo, t.Type) && m.Definition.suits(t.Type) && m.pattern.Match(t.Name) {
 			best = m.Policy
 		}
 	}

@@ -15,8 +15,18 @@ var direction = []struct {
 	because  string
 }{
 	{
-		packages: "internal/duration internal/retry internal/xdeath internal/route internal/wire internal/clock internal/policy",
+		packages: "internal/duration internal/retry internal/xdeath internal/wire internal/clock internal/compact",
 		because:  "pure packages need only the standard library, so that they can be read, tested and fuzzed alone",
+	},
+	{
+		packages: "internal/route",
+		ours:     "internal/compact",
+		because:  "routing is data structures",
+	},
+	{
+		packages: "internal/policy",
+		ours:     "internal/pattern",
+		because:  "which policy applies is decided by names alone",
 	},
 	{
 		packages: "internal/ladder",
@@ -66,7 +76,7 @@ var direction = []struct {
 	},
 	{
 		packages: "internal/vhost",
-		ours:     "internal/clock internal/delayed internal/message internal/policy internal/queue internal/route internal/store internal/stream internal/wire internal/xdeath",
+		ours:     "internal/clock internal/compact internal/delayed internal/message internal/policy internal/queue internal/route internal/store internal/stream internal/wire internal/xdeath",
 		because:  "a virtual host knows nothing of connections",
 	},
 	{

@@ -2,7 +2,6 @@ package route
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 )
 
@@ -24,14 +23,6 @@ func (a Arguments) sorted() Arguments {
 	s := slices.Clone(a)
 	slices.SortStableFunc(s, func(x, y Argument) int { return cmp.Compare(x.Name, y.Name) })
 	return s
-}
-
-// same reports whether two sorted lists are the same arguments. Field types count: the 32-bit and the 64-bit integer
-// 1 make different bindings.
-func (a Arguments) same(b Arguments) bool {
-	return slices.EqualFunc(a, b, func(x, y Argument) bool {
-		return x.Name == y.Name && reflect.DeepEqual(x.Value, y.Value)
-	})
 }
 
 // lookup returns the first argument with that name.

@@ -1,6 +1,10 @@
 package route
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/dormousemq/dormouse/internal/compact"
+)
 
 // indexAt is the number of destinations above which a set keeps an index. Most sets have one or two members, and a
 // map for each of them would cost more memory than everything else.
@@ -10,46 +14,34 @@ const indexAt = 8
 // of the bindings that put it there.
 type destinations[D comparable] struct {
 	list  []D
-	bound [][]identity
-	index map[D]int // position in list; nil while the set is small
+	bound []identities
+	index *compact.Map[D, int] // position in list; nil while the set is small
 }
-
-// identity is what tells two bindings of one destination apart.
-type identity struct {
-	key  string
-	args Arguments // sorted
-}
-
-func (id identity) same(o identity) bool { return id.key == o.key && id.args.same(o.args) }
 
 func (s *destinations[D]) find(d D) int {
 	if s.index == nil {
 		return slices.Index(s.list, d)
 	}
-	if i, ok := s.index[d]; ok {
+	if i, ok := s.index.Get(d); ok {
 		return i
 	}
 	return -1
 }
 
 func (s *destinations[D]) add(key string, args Arguments, d D) bool {
-	id := identity{key, args.sorted()}
+	id := identify(key, args)
 	if i := s.find(d); i >= 0 {
-		if slices.ContainsFunc(s.bound[i], id.same) {
-			return false
-		}
-		s.bound[i] = append(s.bound[i], id)
-		return true
+		return s.bound[i].add(id)
 	}
 	s.list = append(s.list, d)
-	s.bound = append(s.bound, []identity{id})
+	s.bound = append(s.bound, identities{few: []identity{id}})
 	switch {
 	case s.index != nil:
-		s.index[d] = len(s.list) - 1
+		s.index.Set(d, len(s.list)-1)
 	case len(s.list) > indexAt:
-		s.index = make(map[D]int, 2*len(s.list))
+		s.index = new(compact.Map[D, int])
 		for i, d := range s.list {
-			s.index[d] = i
+			s.index.Set(d, i)
 		}
 	}
 	return true
@@ -57,33 +49,45 @@ func (s *destinations[D]) add(key string, args Arguments, d D) bool {
 
 func (s *destinations[D]) remove(key string, args Arguments, d D) bool {
 	i := s.find(d)
-	if i < 0 {
+	if i < 0 || !s.bound[i].remove(identify(key, args)) {
 		return false
 	}
-	id := identity{key, args.sorted()}
-	j := slices.IndexFunc(s.bound[i], id.same)
-	if j < 0 {
-		return false
-	}
-	if s.bound[i] = slices.Delete(s.bound[i], j, j+1); len(s.bound[i]) == 0 {
+	if s.bound[i].empty() {
 		s.drop(i)
 	}
 	return true
+}
+
+// forget removes all bindings of d at once, and reports whether there were any.
+func (s *destinations[D]) forget(d D) bool {
+	i := s.find(d)
+	if i >= 0 {
+		s.drop(i)
+	}
+	return i >= 0
 }
 
 // drop takes entry i out by moving the last one into its place.
 func (s *destinations[D]) drop(i int) {
 	last := len(s.list) - 1
 	if s.index != nil {
-		delete(s.index, s.list[i])
+		s.index.Delete(s.list[i])
 		if i != last {
-			s.index[s.list[last]] = i
+			s.index.Set(s.list[last], i)
 		}
 	}
-	s.list[i], s.bound[i] = s.list[last], s.bound[last]
-	clear(s.list[last:])
-	clear(s.bound[last:])
-	s.list, s.bound = s.list[:last], s.bound[:last]
+	s.list, s.bound = swapOut(s.list, i), swapOut(s.bound, i)
+}
+
+// swapOut removes entry i by moving the last one into its place. It gives memory back when little of it is used.
+func swapOut[E any](s []E, i int) []E {
+	last := len(s) - 1
+	s[i] = s[last]
+	clear(s[last:])
+	if s = s[:last]; cap(s) > 1024 && last < cap(s)/8 {
+		return slices.Clone(s)
+	}
+	return s
 }
 
 func (s *destinations[D]) empty() bool { return len(s.list) == 0 }

@@ -5,5 +5,7 @@
 // changes nothing; two triples that differ only in their arguments are two bindings, and removing one of them
 // leaves the other in force.
 //
+// Binding and unbinding cost the same however many bindings there are, and what was unbound takes no memory.
+//
 // The package knows neither exchanges nor queues: destinations are values of any comparable type.
 package route

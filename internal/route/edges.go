@@ -1,6 +1,10 @@
 package route
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/dormousemq/dormouse/internal/compact"
+)
 
 // mapAt is the number of children above which a node keeps them in a map.
 const mapAt = 8
@@ -8,7 +12,7 @@ const mapAt = 8
 // edges are the children of a trie node by word.
 type edges[D comparable] struct {
 	few  []edge[D]
-	many map[string]*node[D] // instead of few, once there were more than mapAt
+	many *compact.Map[string, *node[D]] // instead of few, once there were more than mapAt
 }
 
 type edge[D comparable] struct {
@@ -18,7 +22,8 @@ type edge[D comparable] struct {
 
 func (e *edges[D]) get(word string) *node[D] {
 	if e.many != nil {
-		return e.many[word]
+		n, _ := e.many.Get(word)
+		return n
 	}
 	for i := range e.few {
 		if e.few[i].word == word {
@@ -35,21 +40,21 @@ func (e *edges[D]) put(word string, n *node[D]) {
 		return
 	}
 	if e.many == nil {
-		e.many = make(map[string]*node[D], 2*mapAt)
+		e.many = new(compact.Map[string, *node[D]])
 		for _, f := range e.few {
-			e.many[f.word] = f.node
+			e.many.Set(f.word, f.node)
 		}
 		e.few = nil
 	}
-	e.many[word] = n
+	e.many.Set(word, n)
 }
 
 func (e *edges[D]) delete(word string) {
 	if e.many != nil {
-		delete(e.many, word)
+		e.many.Delete(word)
 		return
 	}
 	e.few = slices.DeleteFunc(e.few, func(f edge[D]) bool { return f.word == word })
 }
 
-func (e *edges[D]) empty() bool { return len(e.few) == 0 && len(e.many) == 0 }
+func (e *edges[D]) empty() bool { return len(e.few) == 0 && (e.many == nil || e.many.Len() == 0) }

@@ -29,13 +29,16 @@ type share[D comparable] struct {
 func NewConsistentHash[D comparable]() Matcher[D] { return new(consistentHash[D]) }
 
 func (x *consistentHash[D]) Bind(key string, args Arguments, d D) bool {
-	isNew := x.all.add(key, args, d)
-	if isNew && x.find(d) < 0 {
+	bound := x.all.find(d) >= 0
+	if !x.all.add(key, args, d) {
+		return false
+	}
+	if !bound {
 		w := weight(key)
 		x.shares = append(x.shares, share[D]{d, w})
 		x.total += w
 	}
-	return isNew
+	return true
 }
 
 func (x *consistentHash[D]) Unbind(key string, args Arguments, d D) bool {
@@ -43,11 +46,23 @@ func (x *consistentHash[D]) Unbind(key string, args Arguments, d D) bool {
 		return false
 	}
 	if x.all.find(d) < 0 {
-		i := x.find(d)
-		x.total -= x.shares[i].weight
-		x.shares = slices.Delete(x.shares, i, i+1)
+		x.take(d)
 	}
 	return true
+}
+
+// Forget removes all bindings of d.
+func (x *consistentHash[D]) Forget(d D) {
+	if x.all.forget(d) {
+		x.take(d)
+	}
+}
+
+// take takes the share of d away.
+func (x *consistentHash[D]) take(d D) {
+	i := x.find(d)
+	x.total -= x.shares[i].weight
+	x.shares = slices.Delete(x.shares, i, i+1)
 }
 
 func (x *consistentHash[D]) find(d D) int {

@@ -1,10 +1,19 @@
 package route
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/dormousemq/dormouse/internal/compact"
+)
 
 type headers[D comparable] struct {
 	list  []*headerBinding[D]
-	index map[D][]*headerBinding[D]
+	index compact.Map[headerID[D], *headerBinding[D]]
+}
+
+type headerID[D comparable] struct {
+	identity
+	dest D
 }
 
 // NewHeaders returns a Matcher by the headers of the message. The binding argument x-match says how: all (also when it
@@ -13,23 +22,22 @@ type headers[D comparable] struct {
 //
 // Without an argument that takes part, all matches every message and any matches none.
 func NewHeaders[D comparable]() Matcher[D] {
-	return &headers[D]{index: make(map[D][]*headerBinding[D])}
+	return new(headers[D])
 }
 
 type headerBinding[D comparable] struct {
-	identity
 	dest D
 	pos  int // in list
 	any  bool
 	want Arguments // those that take part
 }
 
-func newHeaderBinding[D comparable](id identity, d D) *headerBinding[D] {
-	b := &headerBinding[D]{identity: id, dest: d}
-	mode, _ := id.args.lookup("x-match")
+func newHeaderBinding[D comparable](args Arguments, d D) *headerBinding[D] {
+	b := &headerBinding[D]{dest: d}
+	mode, _ := args.lookup("x-match")
 	b.any = mode == "any" || mode == "any-with-x"
 	withX := mode == "all-with-x" || mode == "any-with-x"
-	for _, a := range id.args {
+	for _, a := range args.sorted() {
 		if a.Name != "x-match" && (withX || !strings.HasPrefix(a.Name, "x-")) {
 			b.want = append(b.want, a)
 		}
@@ -48,51 +56,29 @@ func (b *headerBinding[D]) match(h Headers) bool {
 	return !b.any
 }
 
-func (x *headers[D]) find(id identity, d D) int {
-	for i, b := range x.index[d] {
-		if b.same(id) {
-			return i
-		}
-	}
-	return -1
-}
-
 func (x *headers[D]) Bind(key string, args Arguments, d D) bool {
-	id := identity{key, args.sorted()}
-	if x.find(id, d) >= 0 {
+	id := headerID[D]{identify(key, args), d}
+	if _, bound := x.index.Get(id); bound {
 		return false
 	}
-	b := newHeaderBinding(id, d)
+	b := newHeaderBinding(args, d)
 	b.pos = len(x.list)
 	x.list = append(x.list, b)
-	x.index[d] = append(x.index[d], b)
+	x.index.Set(id, b)
 	return true
 }
 
 func (x *headers[D]) Unbind(key string, args Arguments, d D) bool {
-	i := x.find(identity{key, args.sorted()}, d)
-	if i < 0 {
+	id := headerID[D]{identify(key, args), d}
+	b, bound := x.index.Get(id)
+	if !bound {
 		return false
 	}
-	of := x.index[d]
-	pos := of[i].pos
-	if of = swapOut(of, i); len(of) == 0 {
-		delete(x.index, d)
-	} else {
-		x.index[d] = of
-	}
-	if x.list = swapOut(x.list, pos); pos < len(x.list) {
-		x.list[pos].pos = pos
+	x.index.Delete(id)
+	if x.list = swapOut(x.list, b.pos); b.pos < len(x.list) {
+		x.list[b.pos].pos = b.pos
 	}
 	return true
-}
-
-// swapOut removes entry i by moving the last one into its place.
-func swapOut[E any](s []E, i int) []E {
-	last := len(s) - 1
-	s[i] = s[last]
-	clear(s[last:])
-	return s[:last]
 }
 
 func none(string) (any, bool) { return nil, false }

@@ -15,6 +15,9 @@ func (x *random[D]) Bind(key string, args Arguments, d D) bool { return x.all.ad
 
 func (x *random[D]) Unbind(key string, args Arguments, d D) bool { return x.all.remove(key, args, d) }
 
+// Forget removes all bindings of d.
+func (x *random[D]) Forget(d D) { x.all.forget(d) }
+
 func (x *random[D]) Match(_ string, _ func() Headers, yield func(D)) {
 	if n := len(x.all.list); n > 0 {
 		yield(x.all.list[rand.IntN(n)])

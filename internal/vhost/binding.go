@@ -3,10 +3,10 @@ package vhost
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/dormousemq/dormouse/internal/compact"
 	"github.com/dormousemq/dormouse/internal/route"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -34,10 +34,14 @@ func (b *binding) durable() bool {
 	return b.source.Durable && b.to.exchange.Durable
 }
 
-func (b *binding) same(o *binding) bool {
-	return b.source == o.source && b.to == o.to && b.key == o.key &&
-		(len(b.arguments) == 0 && len(o.arguments) == 0 || reflect.DeepEqual(b.arguments, o.arguments))
+// bindingID is what tells a binding from others of its source.
+type bindingID struct {
+	to        destination
+	key       string
+	arguments string // as on the wire, sorted by name
 }
+
+func (b *binding) id() bindingID { return bindingID{b.to, b.key, string(b.arguments.AppendTo(nil))} }
 
 func (b *binding) routeArguments() route.Arguments {
 	args := make(route.Arguments, len(b.arguments))
@@ -48,11 +52,11 @@ func (b *binding) routeArguments() route.Arguments {
 }
 
 // reached is the set of the bindings that lead to where b leads.
-func (b *binding) reached() map[*binding]struct{} {
+func (b *binding) reached() *compact.Map[*binding, struct{}] {
 	if b.to.queue != nil {
-		return b.to.queue.bindings
+		return &b.to.queue.bindings
 	}
-	return b.to.exchange.incoming
+	return &b.to.exchange.incoming
 }
 
 // BindQueue binds a queue to an exchange. owner is the connection.
@@ -119,14 +123,13 @@ func (h *Host) exchangeEnd(name string) (destination, error) {
 }
 
 func (h *Host) changeBinding(ctx context.Context, b Bind, end func(string) (destination, error), change func(*store.Tx, *binding) error) error {
-	tx := h.store.Begin()
-	h.mu.Lock()
-	found, err := h.resolve(b, end)
-	if err == nil {
-		err = change(tx, found)
-	}
-	h.mu.Unlock()
-	return h.finish(ctx, tx, err)
+	return h.changed(ctx, func(tx *store.Tx) error {
+		found, err := h.resolve(b, end)
+		if err != nil {
+			return err
+		}
+		return change(tx, found)
+	})
 }
 
 func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding, error) {
@@ -160,37 +163,38 @@ func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding,
 }
 
 func (h *Host) addBinding(tx *store.Tx, b *binding) error {
-	if !b.source.matcher.Bind(b.key, b.routeArguments(), b.to) {
-		return nil
-	}
-	b.source.bindings[b] = struct{}{}
-	b.reached()[b] = struct{}{}
-	if b.durable() {
+	if b.connect() && b.durable() {
 		tx.SetDefinition(h.bindingKey(b), encodeBinding(b))
 	}
 	return nil
 }
 
+// connect puts b between its ends, and tells whether it is new.
+func (b *binding) connect() bool {
+	if !b.source.matcher.Bind(b.key, b.routeArguments(), b.to) {
+		return false
+	}
+	b.source.bindings.Set(b.id(), b)
+	b.reached().Set(b, struct{}{})
+	return true
+}
+
 // existing is the binding that b names, nil if there is none.
 func (b *binding) existing() *binding {
-	for old := range b.reached() {
-		if old.same(b) {
-			return old
-		}
-	}
-	return nil
+	old, _ := b.source.bindings.Get(b.id())
+	return old
 }
 
 // removeBinding removes b, and its source if that is to be deleted with its last one.
 func (h *Host) removeBinding(tx *store.Tx, b *binding) {
 	x := b.source
 	x.matcher.Unbind(b.key, b.routeArguments(), b.to)
-	delete(x.bindings, b)
-	delete(b.reached(), b)
+	x.bindings.Delete(b.id())
+	b.reached().Delete(b)
 	if b.durable() {
 		tx.DeleteDefinition(h.bindingKey(b))
 	}
-	if x.AutoDelete && len(x.bindings) == 0 && h.exchanges[x.Name] == x {
+	if x.AutoDelete && x.bindings.Len() == 0 && h.exchanges[x.Name] == x {
 		h.deleteExchange(tx, x)
 	}
 }

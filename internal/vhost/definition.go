@@ -71,7 +71,7 @@ func (h *Host) recover() error {
 		add  func(wire.Table) error
 	}{
 		{string(policy.Regular), h.recoverPolicy(policy.Regular)}, {string(policy.Operator), h.recoverPolicy(policy.Operator)},
-		{kindExchange, h.recoverExchange}, {kindQueue, h.recoverQueue}, {kindBinding, h.recoverBinding},
+		{kindExchange, h.recoverExchange}, {kindQueue, h.recoverQueue},
 	} {
 		definitions, err := h.store.Definitions(store.DefinitionKey(step.kind, h.name, ""))
 		if err != nil {
@@ -87,7 +87,33 @@ func (h *Host) recover() error {
 			}
 		}
 	}
+	if err := h.recoverBindings(); err != nil {
+		return err
+	}
 	h.reapply() // for the exchanges that every host has
+	return nil
+}
+
+// recoverBindings makes the bindings of the store, and drops from it those with an end that is no more: the broker ended
+// between deleting that end and them.
+func (h *Host) recoverBindings() error {
+	definitions, err := h.store.Definitions(store.DefinitionKey(kindBinding, h.name, ""))
+	if err != nil {
+		return err
+	}
+	var loose []string
+	for key, value := range definitions {
+		t, err := wire.ParseTable(value)
+		if err == nil {
+			err = h.recoverBinding(t)
+		}
+		if e := new(wire.Exception); errors.As(err, &e) && e.Code == wire.NotFound {
+			loose = append(loose, key)
+		} else if err != nil {
+			return fmt.Errorf("%q: %w", key, err)
+		}
+	}
+	h.all.dropDefinitions(loose)
 	return nil
 }
 
@@ -151,10 +177,7 @@ func (h *Host) recoverBinding(t wire.Table) error {
 	if err != nil {
 		return err
 	}
-	if found.source.matcher.Bind(found.key, found.routeArguments(), found.to) {
-		found.source.bindings[found] = struct{}{}
-		found.reached()[found] = struct{}{}
-	}
+	found.connect()
 	return nil
 }
 

@@ -2,9 +2,11 @@ package vhost
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"sync/atomic"
 
+	"github.com/dormousemq/dormouse/internal/compact"
 	"github.com/dormousemq/dormouse/internal/delayed"
 	"github.com/dormousemq/dormouse/internal/message"
 	"github.com/dormousemq/dormouse/internal/policy"
@@ -46,8 +48,9 @@ type Exchange struct {
 	routes    string           // its type, or that by which an x-delayed-message exchange routes
 	pending   *delayed.Pending // of an x-delayed-message exchange
 	matcher   route.Matcher[destination]
-	bindings  map[*binding]struct{} // that lead from it
-	incoming  map[*binding]struct{} // that lead to it
+	bindings  compact.Map[bindingID, *binding] // that lead from it
+	incoming  compact.Map[*binding, struct{}]  // that lead to it
+	gone      bool                             // it was deleted
 
 	publishedIn, publishedOut atomic.Uint64 // see PublishedIn
 }
@@ -56,6 +59,11 @@ type Exchange struct {
 type destination struct {
 	queue    *Queue
 	exchange *Exchange
+}
+
+// gone tells whether it was deleted, though the binding is not removed yet.
+func (d destination) gone() bool {
+	return d.queue != nil && d.queue.gone || d.exchange != nil && d.exchange.gone
 }
 
 // delayedMessage is the exchange type of the plugin rabbitmq-delayed-message-exchange,
@@ -67,7 +75,7 @@ const (
 
 // newExchange makes an exchange, without a matcher if the type is unknown.
 func newExchange(d ExchangeDeclare) *Exchange {
-	x := &Exchange{ExchangeDeclare: d, bindings: map[*binding]struct{}{}, incoming: map[*binding]struct{}{}}
+	x := &Exchange{ExchangeDeclare: d}
 	if x.routes = d.Type; d.Type == delayedMessage {
 		x.routes, _ = stringArgument(d.Arguments, delayedType)
 	}
@@ -102,11 +110,7 @@ func (h *Host) DeclareExchange(ctx context.Context, d ExchangeDeclare) error {
 	if d.Name == "" {
 		return errDefaultExchange()
 	}
-	tx := h.store.Begin()
-	h.mu.Lock()
-	err := h.declareExchange(tx, d)
-	h.mu.Unlock()
-	return h.finish(ctx, tx, err)
+	return h.changed(ctx, func(tx *store.Tx) error { return h.declareExchange(tx, d) })
 }
 
 func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
@@ -130,8 +134,11 @@ func (h *Host) declareExchange(tx *store.Tx, d ExchangeDeclare) error {
 			return err
 		}
 	}
-	if h.deleted {
+	switch {
+	case h.deleted:
 		return h.errGone()
+	case h.leaves(h.exchangeKey(d.Name)):
+		return errLeaving
 	}
 	h.addExchange(x, nil)
 	if d.Durable {
@@ -204,46 +211,46 @@ func (h *Host) DeleteExchange(ctx context.Context, name string, ifUnused bool) e
 	if err := h.CheckExchangeDeletion(name); err != nil {
 		return err
 	}
-	tx := h.store.Begin()
-	h.mu.Lock()
-	var err error
-	if x := h.exchanges[name]; x != nil {
-		if ifUnused && len(x.bindings) > 0 {
-			err = wire.Errorf(wire.PreconditionFailed, "%s in use", h.exchangeText(name))
-		} else {
+	return h.changed(ctx, func(tx *store.Tx) error {
+		x := h.exchanges[name]
+		switch {
+		case x == nil:
+		case ifUnused && x.bindings.Len() > 0:
+			return wire.Errorf(wire.PreconditionFailed, "%s in use", h.exchangeText(name))
+		default:
 			h.deleteExchange(tx, x)
 		}
-	}
-	h.mu.Unlock()
-	return h.finish(ctx, tx, err)
+		return nil
+	})
 }
 
+// deleteExchange deletes x as a part of tx, but for its bindings, which leave with [Host.change].
 func (h *Host) deleteExchange(tx *store.Tx, x *Exchange) {
 	delete(h.exchanges, x.Name)
+	x.gone = true
 	if x.Durable {
 		tx.DeleteDefinition(h.exchangeKey(x.Name))
 	}
 	if x.pending != nil {
 		x.pending.Delete(tx)
 	}
-	for b := range x.bindings {
-		h.removeBinding(tx, b)
-	}
-	for b := range x.incoming {
-		h.removeBinding(tx, b)
-	}
+	h.leave(h.exchangeKey(x.Name), x.all())
 }
 
-// finish ends a unit of work that changed the topology: err, or its durability.
-func (h *Host) finish(ctx context.Context, tx *store.Tx, err error) error {
-	if err != nil {
-		tx.End()
-		return err
+// all are the bindings that lead from x and to it.
+func (x *Exchange) all() iter.Seq[*binding] {
+	return func(yield func(*binding) bool) {
+		for b := range x.bindings.Values() {
+			if !yield(b) {
+				return
+			}
+		}
+		for b := range x.incoming.Keys() {
+			if b.source != x && !yield(b) {
+				return
+			}
+		}
 	}
-	if err := tx.Wait(ctx); err != nil {
-		return wire.Errorf(wire.InternalError, "%v", err)
-	}
-	return nil
 }
 
 func errDefaultExchange() error {

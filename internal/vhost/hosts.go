@@ -46,6 +46,8 @@ type Hosts struct {
 	deleting func(tx *store.Tx, name string)
 	lastID   atomic.Uint64 // the last number in the store that is taken
 
+	changing sync.Mutex // which hosts there are; taken before mu
+
 	mu      sync.RWMutex
 	byName  map[string]*Host
 	started bool
@@ -154,6 +156,13 @@ func (hs *Hosts) All() []*Host {
 // Create makes a host, or changes the description of the one of that name.
 func (hs *Hosts) Create(ctx context.Context, d Description) error {
 	d.Tags = slices.Clone(d.Tags)
+	hs.changing.Lock()
+	defer hs.changing.Unlock()
+	if hs.Host(d.Name) == nil {
+		if err := hs.dropBindings(d.Name); err != nil {
+			return err
+		}
+	}
 	tx := hs.store.Begin()
 	hs.mu.Lock()
 	if h := hs.byName[d.Name]; h != nil {
@@ -170,6 +179,8 @@ func (hs *Hosts) Create(ctx context.Context, d Description) error {
 
 // Delete deletes a host with all that is in it, and tells whether there was one.
 func (hs *Hosts) Delete(ctx context.Context, name string) (existed bool, err error) {
+	hs.changing.Lock()
+	defer hs.changing.Unlock()
 	tx := hs.store.Begin()
 	hs.mu.Lock()
 	h := hs.byName[name]
@@ -182,10 +193,39 @@ func (hs *Hosts) Delete(ctx context.Context, name string) (existed bool, err err
 		}
 	}
 	hs.mu.Unlock()
-	return h != nil, tx.Wait(ctx)
+	err = tx.Wait(ctx)
+	if h != nil {
+		h.unbindAll()
+	}
+	return h != nil, err
 }
 
-// delete deletes all that the host has, as a part of tx.
+// dropBindings drops the bindings that a host of that name has left behind: the broker ended while it was being deleted.
+func (hs *Hosts) dropBindings(name string) error {
+	definitions, err := hs.store.Definitions(store.DefinitionKey(kindBinding, name, ""))
+	if err != nil {
+		return err
+	}
+	var loose []string
+	for key := range definitions {
+		loose = append(loose, key)
+	}
+	hs.dropDefinitions(loose)
+	return nil
+}
+
+// dropDefinitions drops definitions that mean nothing any more.
+func (hs *Hosts) dropDefinitions(keys []string) {
+	for part := range slices.Chunk(keys, unbound) {
+		tx := hs.store.Begin()
+		for _, key := range part {
+			tx.DeleteDefinition(key)
+		}
+		tx.End()
+	}
+}
+
+// delete deletes all that the host has, as a part of tx, but for the bindings.
 func (h *Host) delete(tx *store.Tx) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

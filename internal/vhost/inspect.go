@@ -2,6 +2,7 @@ package vhost
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 
@@ -91,7 +92,7 @@ func (h *Host) Bindings() []Binding {
 		all = append(all, defaultBinding(name))
 	}
 	for _, x := range h.exchanges {
-		all = appendSeen(all, x.bindings)
+		all = appendSeen(all, x.bindings.Values())
 	}
 	h.mu.RUnlock()
 	return sorted(all)
@@ -108,7 +109,7 @@ func (h *Host) BindingsFrom(exchange string) []Binding {
 			all = append(all, defaultBinding(name))
 		}
 	case x != nil:
-		all = appendSeen(all, x.bindings)
+		all = appendSeen(all, x.bindings.Values())
 	}
 	h.mu.RUnlock()
 	return sorted(all)
@@ -120,7 +121,7 @@ func (h *Host) BindingsToExchange(exchange string) []Binding {
 	h.mu.RLock()
 	var all []Binding
 	if x := h.exchanges[exchange]; x != nil {
-		all = appendSeen(all, x.incoming)
+		all = appendSeen(all, x.incoming.Keys())
 	}
 	h.mu.RUnlock()
 	return sorted(all)
@@ -132,15 +133,17 @@ func (h *Host) BindingsToQueue(queue string) []Binding {
 	h.mu.RLock()
 	var all []Binding
 	if q := h.queues[queue]; q != nil {
-		all = appendSeen([]Binding{defaultBinding(queue)}, q.bindings)
+		all = appendSeen([]Binding{defaultBinding(queue)}, q.bindings.Keys())
 	}
 	h.mu.RUnlock()
 	return sorted(all)
 }
 
-func appendSeen(all []Binding, bindings map[*binding]struct{}) []Binding {
+func appendSeen(all []Binding, bindings iter.Seq[*binding]) []Binding {
 	for b := range bindings {
-		all = append(all, b.seen())
+		if !b.source.gone && !b.to.gone() {
+			all = append(all, b.seen())
+		}
 	}
 	return all
 }

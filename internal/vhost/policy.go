@@ -69,20 +69,17 @@ func (h *Host) ExchangePolicy(name string) (policy.Effective, bool) {
 func (h *Host) changePolicies(ctx context.Context, change func(tx *store.Tx) error) error {
 	h.changing.Lock()
 	defer h.changing.Unlock()
-	tx := h.store.Begin()
-	h.mu.Lock()
-	var err error
-	if h.deleted {
-		err = h.errGone()
-	} else {
-		err = change(tx)
-	}
 	var changed map[*Queue]queue.Settings
-	if err == nil {
-		changed = h.reapply()
-	}
-	h.mu.Unlock()
-	err = h.finish(ctx, tx, err)
+	err := h.changed(ctx, func(tx *store.Tx) error {
+		if h.deleted {
+			return h.errGone()
+		}
+		err := change(tx)
+		if err == nil {
+			changed = h.reapply()
+		}
+		return err
+	})
 	for q, s := range changed {
 		if c, ok := q.kind.(configurable); ok {
 			c.Configure(s)

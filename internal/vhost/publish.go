@@ -169,6 +169,9 @@ func (r *routing) release() {
 }
 
 func (r *routing) reach(d destination) {
+	if d.gone() {
+		return
+	}
 	r.found = true
 	switch {
 	case d.queue == nil:

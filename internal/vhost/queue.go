@@ -56,16 +56,22 @@ type QueueOK struct {
 // DeclareQueue makes a queue, or checks that the one of that name is the same. owner is
 // the connection, to which an exclusive queue belongs.
 func (h *Host) DeclareQueue(ctx context.Context, owner any, d QueueDeclare) (QueueOK, error) {
-	tx := h.store.Begin()
-	h.mu.Lock()
-	q, made, err := h.declareQueue(tx, owner, h.typed(d.Named()))
-	h.mu.Unlock()
+	d = d.Named()
+	var q *Queue
+	var made bool
+	done, err := h.change(func(tx *store.Tx) (err error) {
+		q, made, err = h.declareQueue(tx, owner, h.typed(d))
+		return err
+	})
+	if err != nil {
+		return QueueOK{}, err
+	}
 	if made {
 		q.Start() // whether or not its maker waits for the end
-	} else if err == nil {
+	} else {
 		q.Declared()
 	}
-	if err := h.finish(ctx, tx, err); err != nil {
+	if err := done.wait(ctx); err != nil {
 		return QueueOK{}, err
 	}
 	return q.ok(), nil
@@ -102,8 +108,11 @@ func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, 
 	if err != nil {
 		return nil, false, err
 	}
-	if h.deleted {
+	switch {
+	case h.deleted:
 		return nil, false, h.errGone()
+	case h.leaves(h.queueKey(d.Name)):
+		return nil, false, errLeaving
 	}
 	id := h.all.newID(settings.Levels())
 	if !d.Exclusive {
@@ -126,7 +135,7 @@ func freeName() string {
 }
 
 func (h *Host) addQueue(d QueueDeclare, settings queue.Settings, id store.QueueID, owner any) *Queue {
-	q := &Queue{declared: d, arguments: settings, owner: owner, bindings: map[*binding]struct{}{}}
+	q := &Queue{declared: d, arguments: settings, owner: owner}
 	q.applied = h.policies.For(policy.Target{Name: d.Name, Type: policy.Type(settings.Type)})
 	settings = h.withPolicy(d, settings, q.applied.Definition)
 	q.kind = h.newKind(d.Name, settings, id)
@@ -184,31 +193,33 @@ type QueueDelete struct {
 // DeleteQueue deletes a queue with its messages and bindings and returns how many
 // messages were ready. There need not be one.
 func (h *Host) DeleteQueue(ctx context.Context, owner any, d QueueDelete) (int, error) {
-	tx := h.store.Begin()
-	h.mu.Lock()
-	q := h.queues[Stripped(d.Name)]
-	n, err := 0, error(nil)
-	if q != nil && q.arguments.Type == queue.Stream {
-		d.IfUnused, d.IfEmpty = false, false // as RabbitMQ
-	}
-	if q != nil {
-		if err = h.checkOwner(q, owner); err == nil {
-			err = h.quorumDeletable(q, d)
+	n := 0
+	err := h.changed(ctx, func(tx *store.Tx) (err error) {
+		q := h.queues[Stripped(d.Name)]
+		if q == nil {
+			return nil
 		}
-		if err == nil {
-			n, err = h.deleteQueue(tx, q, func(c queue.Counts) error {
-				switch {
-				case d.IfUnused && c.Consumers > 0:
-					return wire.Errorf(wire.PreconditionFailed, "%s in use", h.queueText(q.Name()))
-				case d.IfEmpty && c.Ready > 0:
-					return wire.Errorf(wire.PreconditionFailed, "%s not empty", h.queueText(q.Name()))
-				}
-				return nil
-			})
+		if q.arguments.Type == queue.Stream {
+			d.IfUnused, d.IfEmpty = false, false // as RabbitMQ
 		}
-	}
-	h.mu.Unlock()
-	return n, h.finish(ctx, tx, err)
+		if err := h.checkOwner(q, owner); err != nil {
+			return err
+		}
+		if err := h.quorumDeletable(q, d); err != nil {
+			return err
+		}
+		n, err = h.deleteQueue(tx, q, func(c queue.Counts) error {
+			switch {
+			case d.IfUnused && c.Consumers > 0:
+				return wire.Errorf(wire.PreconditionFailed, "%s in use", h.queueText(q.Name()))
+			case d.IfEmpty && c.Ready > 0:
+				return wire.Errorf(wire.PreconditionFailed, "%s not empty", h.queueText(q.Name()))
+			}
+			return nil
+		})
+		return err
+	})
+	return n, err
 }
 
 // quorumDeletable refuses the conditions that RabbitMQ does not know for quorum queues.
@@ -227,7 +238,8 @@ func (h *Host) quorumDeletable(q *Queue, d QueueDelete) error {
 	return wire.Errorf(wire.NotImplemented, "cannot delete %s. queue.delete operations with %s flag set are not supported by quorum queues", h.queueText(q.Name()), condition)
 }
 
-// deleteQueue deletes q as a part of tx, if check, which may be nil, allows it.
+// deleteQueue deletes q as a part of tx, if check, which may be nil, allows it, but for its bindings, which leave with
+// [Host.change].
 func (h *Host) deleteQueue(tx *store.Tx, q *Queue, check func(queue.Counts) error) (int, error) {
 	n, err := q.Delete(tx, check)
 	if err != nil {
@@ -237,9 +249,9 @@ func (h *Host) deleteQueue(tx *store.Tx, q *Queue, check func(queue.Counts) erro
 	if h.queues[q.Name()] == q {
 		delete(h.queues, q.Name())
 	}
-	for b := range q.bindings {
-		h.removeBinding(tx, b)
-	}
+	q.gone = true
+	h.forget(q)
+	h.leave(h.queueKey(q.Name()), q.bindings.Keys())
 	if q.durable() {
 		tx.DeleteDefinition(h.queueKey(q.Name()))
 	}
@@ -296,19 +308,18 @@ func (h *Host) Cancel(c *queue.Consumer) {
 
 // deleteIf deletes a queue that has no consumers, if wanted.
 func (h *Host) deleteIf(inner queue.Source, wanted func(*Queue) bool) {
-	tx := h.store.Begin()
-	defer tx.End()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	q := h.queues[inner.Name()]
-	if q == nil || any(q.kind) != any(inner) || !wanted(q) {
-		return
-	}
-	_, _ = h.deleteQueue(tx, q, func(c queue.Counts) error {
-		if c.Consumers > 0 {
-			return queue.ErrExclusiveUse
+	_, _ = h.change(func(tx *store.Tx) error {
+		q := h.queues[inner.Name()]
+		if q == nil || any(q.kind) != any(inner) || !wanted(q) {
+			return nil
 		}
-		return nil
+		_, err := h.deleteQueue(tx, q, func(c queue.Counts) error {
+			if c.Consumers > 0 {
+				return queue.ErrExclusiveUse
+			}
+			return nil
+		})
+		return err
 	})
 }
 
@@ -333,13 +344,12 @@ func (h *Host) Get(owner any, name string, by *queue.Consumer) (queue.Delivery, 
 
 // Disconnected deletes the exclusive queues of a connection.
 func (h *Host) Disconnected(owner any) {
-	tx := h.store.Begin()
-	defer tx.End()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, q := range h.queues {
-		if q.owner == owner {
-			_, _ = h.deleteQueue(tx, q, nil)
+	_, _ = h.change(func(tx *store.Tx) error {
+		for _, q := range h.queues {
+			if q.owner == owner {
+				_, _ = h.deleteQueue(tx, q, nil)
+			}
 		}
-	}
+		return nil
+	})
 }

@@ -20,6 +20,18 @@ const (
 // single tells whether the exchange is asked once for a message, not once for each of its keys.
 func (x *Exchange) single() bool { return x.routes == consistentHashType || x.routes == randomType }
 
+// forget has the exchanges give no message to q any more that give one to a single destination.
+func (h *Host) forget(q *Queue) {
+	if q.bindings.Len() <= unbound {
+		return // its bindings are removed before anybody sees it
+	}
+	for _, x := range h.exchanges {
+		if m, ok := x.matcher.(interface{ Forget(destination) }); ok {
+			m.Forget(destination{queue: q})
+		}
+	}
+}
+
 // checkHashing checks by what an x-consistent-hash exchange is to route.
 func (d ExchangeDeclare) checkHashing() error {
 	_, byHeader := stringArgument(d.Arguments, hashHeader)

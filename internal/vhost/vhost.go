@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dormousemq/dormouse/internal/clock"
+	"github.com/dormousemq/dormouse/internal/compact"
 	"github.com/dormousemq/dormouse/internal/delayed"
 	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/queue"
@@ -41,6 +42,7 @@ type Host struct {
 	queues      map[string]*Queue
 	churn       Churn
 	policies    policy.Set
+	left        []leaving
 
 	changing sync.Mutex // the policies; taken before mu
 
@@ -169,10 +171,11 @@ type (
 type Queue struct {
 	kind
 	declared  QueueDeclare
-	arguments queue.Settings        // that it was declared with
-	applied   policy.Effective      // to it
-	owner     any                   // the connection that has it for itself, or nil
-	bindings  map[*binding]struct{} // that lead to it
+	arguments queue.Settings                  // that it was declared with
+	applied   policy.Effective                // to it
+	owner     any                             // the connection that has it for itself, or nil
+	bindings  compact.Map[*binding, struct{}] // that lead to it
+	gone      bool                            // it was deleted
 
 	published atomic.Uint64 // see Published
 }
