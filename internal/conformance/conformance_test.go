@@ -54,6 +54,7 @@ func allCases() []Case {
 		deathCases(),
 		limitCases(),
 		priorityCases(),
+		quorumCases(),
 		streamCases(),
 		policyCases(),
 		timeoutCases(),

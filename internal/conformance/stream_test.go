@@ -83,6 +83,14 @@ func streamCases() []Case {
 				age: "7D", size: int64(5_000_000_000), segment: int64(3_000_000_000), filter: int32(16), "x-initial-cluster-size": int32(1), "x-queue-leader-locator": "least-leaders",
 			})
 		}},
+		{"stream/delivery mode is always told", func(c *C) {
+			q := c.Queue("q", stream, nil)
+			for _, mode := range []uint8{0, 1, 2} {
+				c.Publish("", q, amqp.Publishing{DeliveryMode: mode})
+			}
+			k := c.Consume(q, consume{Prefetch: 3, Args: first})
+			c.Equal("modes", fmt.Sprint(k.Next().DeliveryMode, k.Next().DeliveryMode, k.Next().DeliveryMode), changedIn(v40, "0 1 2", "1 1 2"))
+		}},
 		{"stream/declared again", func(c *C) {
 			q := c.Queue("q", stream, amqp.Table{"x-max-age": "1h"})
 			again := func(args amqp.Table) string {

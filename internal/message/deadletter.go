@@ -82,7 +82,8 @@ func (m *Message) Delivered(c Counts) []byte {
 // https://www.rabbitmq.com/docs/streams#consuming.
 const offsetHeader = "x-stream-offset"
 
-// DeliveredAt is Delivered for a message of a stream, with its offset among the headers.
+// DeliveredAt is Delivered for a message of a stream, with its offset among the headers, and with the delivery mode
+// that RabbitMQ gives it on the way through AMQP 1.0 if it is not persistent.
 func (m *Message) DeliveredAt(offset uint64) []byte {
 	raw := m.Delivered(Counts{})
 	view, err := wire.ViewProperties(raw)
@@ -97,6 +98,9 @@ func (m *Message) DeliveredAt(offset uint64) []byte {
 	}
 	table = wire.AppendInt64Field(table, offsetHeader, int64(offset))
 	properties, err := wire.ReplaceProperty(raw, wire.FlagHeaders, wire.EndField(table, 4))
+	if err == nil && view.DeliveryMode != wire.Persistent {
+		properties, err = wire.ReplaceProperty(properties, wire.FlagDeliveryMode, []byte{wire.Transient})
+	}
 	if err != nil {
 		return raw
 	}

@@ -38,7 +38,10 @@ func TestDeliveredAt(t *testing.T) {
 			t.Errorf("%s: headers %v, want %v", name, got.Headers, c.want)
 		}
 		got.Headers, c.of.Headers = nil, nil
-		c.of.Flags |= wire.FlagHeaders
+		c.of.Flags |= wire.FlagHeaders | wire.FlagDeliveryMode
+		if c.of.DeliveryMode == 0 {
+			c.of.DeliveryMode = wire.Transient
+		}
 		if string(got.AppendTo(nil)) != string(c.of.AppendTo(nil)) {
 			t.Errorf("%s: properties %+v, want %+v", name, got, c.of)
 		}

@@ -30,12 +30,14 @@ type backlog struct {
 	store  *store.Store
 	log    *slog.Logger
 	id     store.QueueID
-	window int    // most messages in memory at each end
-	next   uint64 // sequence number of the next message
+	window int // most messages in memory at each end
+	// countsProperties says that a message weighs as much as its body and properties.
+	countsProperties bool
+	next             uint64 // sequence number of the next message
 
 	head, tail           ring
 	headBytes, tailBytes int64 // what they take in memory
-	bodies               int64 // length of the bodies in head and tail
+	weights              int64 // of the messages in head and tail
 
 	disk      int    // messages on disk only
 	diskBytes int64  // length of their records
@@ -53,7 +55,7 @@ func newBacklog(s *store.Store, log *slog.Logger, id store.QueueID, window int) 
 }
 
 // bytes is how much there is, about: on disk the whole record counts.
-func (b *backlog) bytes() int64 { return b.bodies + b.diskBytes }
+func (b *backlog) bytes() int64 { return b.weights + b.diskBytes }
 
 func (b *backlog) len() int { return b.head.len() + b.disk + b.tail.len() }
 
@@ -64,7 +66,7 @@ func (b *backlog) spills() bool {
 
 // push appends e, whose sequence number it has given by take.
 func (b *backlog) push(e *Entry) {
-	b.bodies += e.bodySize()
+	b.weights += e.weight()
 	if !b.spills() {
 		b.head.pushBack(e)
 		b.headBytes += int64(e.msg.Memory())
@@ -75,7 +77,7 @@ func (b *backlog) push(e *Entry) {
 	for (b.tail.len() > b.window || b.tailBytes > windowBytes) && b.tail.at(0).written() {
 		old := b.tail.popFront()
 		b.tailBytes -= int64(old.msg.Memory())
-		b.bodies -= old.bodySize()
+		b.weights -= old.weight()
 		if b.disk == 0 {
 			b.diskFrom = old.seq
 		}
@@ -110,7 +112,7 @@ func (b *backlog) peek() (*Entry, error) {
 func (b *backlog) pop() *Entry {
 	e := b.head.popFront()
 	b.headBytes -= int64(e.msg.Memory())
-	b.bodies -= e.bodySize()
+	b.weights -= e.weight()
 	return e
 }
 
@@ -170,7 +172,7 @@ func (b *backlog) load(seq uint64, record, mark []byte) *Entry {
 func (b *backlog) keep(e *Entry) {
 	b.head.pushBack(e)
 	b.headBytes += int64(e.msg.Memory())
-	b.bodies += e.bodySize()
+	b.weights += e.weight()
 }
 
 // purge drops what is on disk only as a part of tx, and returns what is in memory,
@@ -196,5 +198,5 @@ func (b *backlog) purge(tx *store.Tx) []*Entry {
 // clear forgets all messages.
 func (b *backlog) clear() {
 	b.head, b.tail, b.headBytes, b.tailBytes = ring{}, ring{}, 0, 0
-	b.bodies, b.disk, b.diskBytes = 0, 0, 0
+	b.weights, b.disk, b.diskBytes = 0, 0, 0
 }

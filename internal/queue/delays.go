@@ -20,7 +20,7 @@ type delays struct {
 }
 
 func (d *delays) push(e *Entry) {
-	d.bytes += e.bodySize()
+	d.bytes += e.weight()
 	heap.Push(&d.heap, e)
 }
 
@@ -30,7 +30,7 @@ func (d *delays) popDue(now time.Time) *Entry {
 		return nil
 	}
 	e := heap.Pop(&d.heap).(*Entry)
-	d.bytes -= e.bodySize()
+	d.bytes -= e.weight()
 	e.due = 0
 	return e
 }

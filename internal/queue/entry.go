@@ -30,8 +30,15 @@ type Entry struct {
 	before, after *Entry // by that, of those that the consumer has
 }
 
-// bodySize is what counts for x-max-length-bytes.
-func (e *Entry) bodySize() int64 { return int64(len(e.msg.Body)) }
+// weight is what counts for x-max-length-bytes: the body, and in a quorum queue of RabbitMQ 4.3 the properties as
+// they are encoded.
+func (e *Entry) weight() int64 {
+	n := len(e.msg.Body)
+	if e.level.countsProperties {
+		n += len(e.msg.Properties)
+	}
+	return int64(n)
+}
 
 func (e *Entry) expired(now time.Time) bool {
 	return e.expires != 0 && e.expires <= now.UnixNano()

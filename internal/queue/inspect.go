@@ -42,7 +42,7 @@ type Info struct {
 	Counts
 	Served Served
 
-	// ReadyBytes and UnackedBytes are the lengths of the bodies. Of a ready message
+	// ReadyBytes and UnackedBytes are the lengths of the bodies, in a quorum queue with the properties. Of a ready message
 	// that is on disk only, the whole record counts.
 	ReadyBytes, UnackedBytes int64
 	// InMemory is how many ready messages are in memory, and Memory about how much

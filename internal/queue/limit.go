@@ -18,7 +18,7 @@ func (q *Queue) refuses(e *Entry) bool {
 	}
 	length, size := int64(len(q.outbox)+len(q.held))+q.length(), q.size()
 	if s.Type == Classic {
-		return s.MaxLength != Unlimited && length+1 > s.MaxLength || s.MaxBytes != Unlimited && size+e.bodySize() > s.MaxBytes
+		return s.MaxLength != Unlimited && length+1 > s.MaxLength || s.MaxBytes != Unlimited && size+e.weight() > s.MaxBytes
 	}
 	over := func(n, limit int64) bool {
 		if q.full {

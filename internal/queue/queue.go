@@ -56,7 +56,7 @@ type Queue struct {
 	returned returns
 	delays   delays
 	unacked  int
-	lent     int64 // length of the bodies of the unacknowledged messages
+	lent     int64 // weight of the unacknowledged messages
 	served   Served
 	full     bool // a quorum queue that refuses messages until it is emptier
 
@@ -114,7 +114,9 @@ func (q *Queue) level(priority store.QueueID) *backlog {
 	id := q.id + priority
 	i, found := slices.BinarySearchFunc(q.levels, id, func(b *backlog, id store.QueueID) int { return cmp.Compare(id, b.id) })
 	if !found {
-		q.levels = slices.Insert(q.levels, i, newBacklog(q.store, q.log.With("queue", q.name), id, q.window))
+		b := newBacklog(q.store, q.log.With("queue", q.name), id, q.window)
+		b.countsProperties = q.settings.Type == Quorum
+		q.levels = slices.Insert(q.levels, i, b)
 	}
 	return q.levels[i]
 }
@@ -141,6 +143,10 @@ func (q *Queue) Settings() Settings {
 // Counts are the numbers that queue.declare-ok and the like tell.
 type Counts struct {
 	Ready, Unacked, Consumers int
+	// Bound is how many consumers RabbitMQ tells of in queue.declare-ok. Of a quorum queue these are also
+	// those that have left it, each basic.get being one, while they have messages to settle, but
+	// not those that wait until they become the single active one.
+	Bound int
 	// Delayed messages wait for their next delivery and are not ready.
 	Delayed int
 }
@@ -153,7 +159,18 @@ func (q *Queue) Counts() Counts {
 }
 
 func (q *Queue) counts() Counts {
-	return Counts{Ready: q.ready(), Unacked: q.unacked, Consumers: len(q.consumers), Delayed: len(q.delays.heap)}
+	c := Counts{Ready: q.ready(), Unacked: q.unacked, Consumers: len(q.consumers), Delayed: len(q.delays.heap)}
+	c.Bound = c.Consumers
+	if q.settings.SingleActiveConsumer && q.settings.Type == Quorum {
+		c.Bound = min(c.Bound, 1)
+	}
+	for holder := range q.holders {
+		left := holder.queue == nil || q.settings.SingleActiveConsumer && holder != q.active
+		if left && holder.out.first != nil {
+			c.Bound++
+		}
+	}
+	return c
 }
 
 func (q *Queue) ready() int {
@@ -278,7 +295,7 @@ func (q *Queue) handOut(tx *store.Tx, e *Entry, c *Consumer, now time.Time) {
 	}
 	e.consumer = c
 	q.unacked++
-	q.lent += e.bodySize()
+	q.lent += e.weight()
 	c.unacked++
 	if q.settings.Type == Quorum {
 		q.watch(e, c, now)
@@ -403,7 +420,7 @@ func (q *Queue) release(e *Entry) bool {
 		q.unwatch(e)
 	}
 	q.unacked--
-	q.lent -= e.bodySize()
+	q.lent -= e.weight()
 	e.consumer.unacked--
 	q.resume(e.consumer)
 	return true

@@ -581,7 +581,7 @@ func TestConsumersTakeTurnsWithinTheirPrefetch(t *testing.T) {
 	same(t, "two", two.bodies(), []string{"b", "d"})
 	settle(q, func(tx *store.Tx) { q.Ack(tx, two.got[0].Entry) })
 	same(t, "two after an ack", two.bodies(), []string{"b", "d", "e"})
-	if c := q.Counts(); c != (Counts{Ready: 0, Unacked: 4, Consumers: 2}) {
+	if c := q.Counts(); c != (Counts{Ready: 0, Unacked: 4, Consumers: 2, Bound: 2}) {
 		t.Fatalf("counts %+v", c)
 	}
 }
@@ -674,7 +674,11 @@ func TestPurgeLeavesTheUnacknowledged(t *testing.T) {
 		if err != nil || purged != n-1 {
 			t.Fatalf("purged %d, %v", purged, err)
 		}
-		if c := q.Counts(); c != (Counts{Unacked: 1}) {
+		c := q.Counts()
+		if want := map[Type]int{Quorum: 1}[s.Type]; c.Bound != want {
+			t.Errorf("%d bound, want %d", c.Bound, want)
+		}
+		if c.Bound = 0; c != (Counts{Unacked: 1}) {
 			t.Fatalf("counts %+v", c)
 		}
 		settle(q, func(tx *store.Tx) { q.Requeue(tx, false, out.Entry) })

@@ -16,7 +16,7 @@ func newReturns(s Settings) returns { return returns{ahead: s.Type == Quorum} }
 func (r *returns) len() int { return r.fifo.len() + len(r.heap) }
 
 func (r *returns) push(e *Entry) {
-	r.bytes += e.bodySize()
+	r.bytes += e.weight()
 	if r.ahead {
 		r.fifo.pushBack(e)
 		return
@@ -41,7 +41,7 @@ func (r *returns) pop() *Entry {
 	} else {
 		e = heap.Pop(&r.heap).(*Entry)
 	}
-	r.bytes -= e.bodySize()
+	r.bytes -= e.weight()
 	return e
 }
 

@@ -124,7 +124,7 @@ func (q *Queue) lapsed(tx *store.Tx, c *Consumer, now time.Time) {
 		e := c.out.first
 		q.unwatch(e)
 		q.unacked--
-		q.lent -= e.bodySize()
+		q.lent -= e.weight()
 		c.unacked--
 		c.lapsed++
 		back := *e

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/dormousemq/dormouse/internal/policy"
+	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/stream"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
@@ -55,15 +56,36 @@ func (h *Host) queueEquivalence(q *Queue, owner any, d QueueDeclare) error {
 	if now, is := d.kind(), q.declared.kind(); now != is {
 		return inequivalent(queueType, name, quoted(now), quoted(is))
 	}
-	for _, a := range queueArguments {
-		if a.name == queueType {
-			continue
-		}
-		if err := argumentsEquivalent(q.declared.Arguments, d.Arguments, name, a.name); err != nil {
+	for _, argument := range comparedArguments(d.kind()) {
+		if err := argumentsEquivalent(q.declared.Arguments, d.Arguments, name, argument); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// comparedArguments are the arguments that a declaration must share with the queue that is there, in the order in which
+// RabbitMQ 4.3 compares them. Others may differ, even where they would be refused for a new queue.
+func comparedArguments(kind queue.Type) []string {
+	switch kind {
+	case queue.Quorum:
+		return []string{
+			"x-dead-letter-exchange", "x-dead-letter-routing-key", "x-dead-letter-strategy", "x-expires", "x-max-length",
+			"x-max-length-bytes", "x-max-in-memory-length", "x-max-in-memory-bytes", "x-overflow", "x-single-active-consumer",
+			"x-quorum-initial-group-size", "x-delivery-limit", "x-message-ttl", "x-queue-leader-locator",
+			"x-consumer-disconnected-timeout", "x-consumer-timeout", "x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max",
+		}
+	case queue.Stream:
+		return []string{
+			"x-max-length-bytes", "x-max-age", "x-stream-max-segment-size-bytes", "x-stream-filter-size-bytes", "x-initial-cluster-size",
+			"x-queue-leader-locator",
+		}
+	}
+	return []string{
+		"x-expires", "x-message-ttl", "x-dead-letter-exchange", "x-dead-letter-routing-key", "x-max-length", "x-max-length-bytes",
+		"x-max-priority", "x-overflow", "x-queue-mode", "x-queue-version", "x-single-active-consumer", "x-queue-master-locator",
+		"x-queue-leader-locator",
+	}
 }
 
 // argumentsEquivalent compares one argument; the width of an integer is no difference.

@@ -90,7 +90,7 @@ func (h *Host) typed(d QueueDeclare) QueueDeclare {
 
 func (q *Queue) ok() QueueOK {
 	c := q.Counts()
-	return QueueOK{Name: q.Name(), Messages: c.Ready, Consumers: c.Consumers}
+	return QueueOK{Name: q.Name(), Messages: c.Ready, Consumers: c.Bound}
 }
 
 func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, made bool, err error) {
@@ -337,6 +337,9 @@ func (h *Host) Get(owner any, name string, by *queue.Consumer) (queue.Delivery, 
 	full, ok := q.kind.(polled)
 	if !ok {
 		return queue.Delivery{}, false, wire.Errorf(wire.NotImplemented, "basic.get not supported by stream queues %s", h.queueText(q.Name()))
+	}
+	if s := q.Settings(); s.Type == queue.Quorum && s.SingleActiveConsumer {
+		return queue.Delivery{}, false, wire.Errorf(wire.ResourceLocked, "cannot obtain access to locked %s. basic.get operations are not supported by <<\"quorum\">> queues with single active consumer", h.queueText(q.Name()))
 	}
 	d, ok := full.Get(by)
 	return d, ok, nil
