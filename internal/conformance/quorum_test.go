@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/dormousemq/dormouse/internal/wire"
 )
 
 // quorumCases are about what quorum queues do unlike classic ones.
@@ -51,6 +53,85 @@ func quorumCases() []Case {
 			})
 			text := "405 RESOURCE_LOCKED - cannot obtain access to locked queue 'q' in vhost '/'. basic.get operations are not supported by %s queues with single active consumer"
 			c.Equal("refused", refused, changedIn(v43, fmt.Sprintf(text, "quorum"), fmt.Sprintf(text, `<<"quorum">>`)))
+		}},
+		{"quorum/dead letters bring their counts along once they have failed", func(c *C) {
+			if c.version.before(v43) {
+				c.Skip("before 4.3 every return counts as a failure")
+			}
+			nack := func(requeue bool) func(amqp.Delivery) error {
+				return func(d amqp.Delivery) error { return d.Nack(false, requeue) }
+			}
+			reject := func(requeue bool) func(amqp.Delivery) error {
+				return func(d amqp.Delivery) error { return d.Reject(requeue) }
+			}
+			dead := c.Queue("dead", quorum, nil)
+			q := c.Queue("q", quorum, amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead})
+			for _, p := range []struct {
+				name  string
+				steps []func(amqp.Delivery) error
+				want  string
+			}{
+				{"nack", []func(amqp.Delivery) error{nack(false)}, "false <nil> <nil>"},
+				{"nack twice", []func(amqp.Delivery) error{nack(true), nack(false)}, "false <nil> <nil>"},
+				{"reject", []func(amqp.Delivery) error{reject(false)}, "true 1 1"},
+				{"reject, then nack", []func(amqp.Delivery) error{reject(true), nack(false)}, "true 1 1"},
+				{"nack, then reject", []func(amqp.Delivery) error{nack(true), reject(false)}, "true 1 1"},
+			} {
+				c.Fill(q, "a")
+				k := c.Consume(q, consume{Prefetch: 1})
+				for _, settle := range p.steps {
+					c.OK(settle(k.Next()))
+				}
+				d := c.One(dead)
+				c.Equal(p.name, fmt.Sprint(d.Redelivered, d.Headers["x-acquired-count"], d.Headers["x-delivery-count"]), p.want)
+				k.Stop()
+			}
+		}},
+		{"cancel/who deletes a queue hears of that first", func(c *C) {
+			q := c.Queue("q", classic, nil)
+			r := c.Opened()
+			r.Send(1, &wire.BasicConsume{Queue: q, ConsumerTag: "t"})
+			r.Expect("basic.consume-ok")
+			r.Send(1, &wire.QueueDelete{Queue: q})
+			r.Expect("queue.delete-ok")
+		}},
+		{"bind/who unbinds may name what cannot be", func(c *C) {
+			q, x := c.Queue("q", classic, nil), c.Exchange("x", "headers", nil)
+			c.Equal("refused", c.Refused(func(ch *amqp.Channel) error {
+				return ch.QueueUnbind(q, "", x, amqp.Table{"x-match": "most"})
+			}), "")
+		}},
+		{"declare/arguments of the type come before others", func(c *C) {
+			invalid := "406 PRECONDITION_FAILED - invalid arg '%s' for queue 'q' in vhost '/'%s"
+			for _, p := range []struct {
+				kind string
+				args amqp.Table
+				want string
+			}{
+				{classic, amqp.Table{"x-message-ttl": int32(-1), "x-max-priority": int32(256)}, fmt.Sprintf(invalid, "x-message-ttl", ": {value_negative,-1}")},
+				{quorum, amqp.Table{"x-message-ttl": int32(-1), "x-max-length": int32(-1)}, fmt.Sprintf(invalid, "x-message-ttl", ": {value_negative,-1}")},
+				{classic, amqp.Table{"x-max-age": "1h", "x-max-length": int32(-1)}, fmt.Sprintf(invalid, "x-max-length", ": {value_negative,-1}")},
+				{stream, amqp.Table{"x-max-age": "x", "x-max-length": int32(1)}, fmt.Sprintf(invalid, "x-max-age", ": invalid_max_age")},
+				{classic, amqp.Table{"x-max-age": "1h"}, fmt.Sprintf(invalid, "x-max-age", " of queue type rabbit_classic_queue")},
+			} {
+				if p.kind == stream && c.version.before(v43) {
+					continue // it fails inside
+				}
+				c.Equal(fmt.Sprint(p.kind, " ", show(p.args)), c.Refused(func(ch *amqp.Channel) error {
+					_, err := ch.QueueDeclare(c.Unique("q"), true, false, false, false, kindArgs(p.kind, p.args))
+					return err
+				}), p.want)
+			}
+		}},
+		{"stream/a bad offset is refused first", func(c *C) {
+			if c.version.before(v43) {
+				c.Skip("the prefetch count is looked at first")
+			}
+			q := c.Queue("q", stream, nil)
+			c.Equal("refused", c.Refused(func(ch *amqp.Channel) error {
+				_, err := ch.Consume(q, "", true, false, false, false, amqp.Table{"x-stream-offset": "sometime", "x-priority": int32(1)})
+				return err
+			}), `406 PRECONDITION_FAILED - invalid arg 'x-stream-offset' for queue 'q' in vhost '/': {invalid_stream_offset_arg,{longstr,<<"sometime">>}}`)
 		}},
 		{"declare/the first argument that differs is named/classic", func(c *C) {
 			order(c, classic, "x-expires", "x-message-ttl", "x-dead-letter-exchange", "x-dead-letter-routing-key", "x-max-length", "x-max-length-bytes",

@@ -19,6 +19,8 @@ type link struct {
 	seen   *observed
 	plain  func(string) string
 	down   bool
+	// counting says that the counts of queues are to be seen.
+	counting bool
 }
 
 // A channel is what a client knows of an open channel.
@@ -231,6 +233,12 @@ func (l *link) take(n uint16, m wire.Method) {
 		ch.waiting--
 	case *wire.ChannelCloseOk:
 		delete(l.chans, n)
+	case *wire.QueueDeclareOk:
+		ch.waiting--
+		if !l.counting { // they are looked at afterwards
+			m.MessageCount, m.ConsumerCount = 0, 0
+		}
+		l.seen.add(what, l.plain(fmt.Sprintf("%v %+v", m.ID(), m)))
 	default:
 		ch.waiting--
 		l.seen.add(what, l.plain(fmt.Sprintf("%v %+v", m.ID(), m)))

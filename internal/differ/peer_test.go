@@ -271,6 +271,7 @@ func (p *peer) counts(queues map[string]string) (string, error) {
 			if err != nil {
 				return "", err
 			}
+			l.counting = true
 			p.probe = l
 		}
 		text, err := p.probe.ask(1, &wire.QueueDeclare{Queue: p.naming(q), Passive: true})

@@ -106,7 +106,7 @@ func (q *Queue) publishDead(batch []dead, to letterbox) (touched []Target) {
 		m := d.entry.msg.DeadLetter(message.Death{
 			Queue: q.name, Reason: d.reason, Time: d.at, Exchange: *to.exchange, RoutingKey: to.routingKey,
 		})
-		m.Returns, m.Failures = d.entry.returns, d.entry.failures
+		m.Returns, m.Failures = d.entry.failures, d.entry.failures // as RabbitMQ 4.3: other returns are forgotten
 		var targets []Target
 		targets, taken[i] = q.host.DeadLetter(tx, d.reason, m)
 		touched = append(touched, targets...)

@@ -41,6 +41,8 @@ type channel struct {
 	consumers     map[string]*consumer
 	limit         int         // most messages that all consumers together have, 0 for no limit
 	held          []*consumer // by that limit
+	deleting      bool        // a queue, and the client has not been told yet that it is gone
+	gone          []string    // consumers that went with it
 	confirms      confirms
 	dirty         bool   // is in conn.dirty
 	counts        Counts // but for Publish

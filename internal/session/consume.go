@@ -182,10 +182,36 @@ func (k *consumer) QueueGone(*queue.Consumer) {
 	}
 	k.announce()
 	delete(ch.consumers, k.Tag)
-	if c.can("consumer_cancel_notify") {
-		c.out.method(ch.number, &wire.BasicCancel{ConsumerTag: k.Tag, NoWait: true})
+	if ch.gone = append(ch.gone, k.Tag); !ch.deleting {
+		ch.tellGone()
 	}
+}
+
+// tellGone cancels the consumers whose queue was deleted. The caller holds the connection's lock.
+func (ch *channel) tellGone() {
+	c := ch.conn
+	for _, tag := range ch.gone {
+		if c.can("consumer_cancel_notify") {
+			c.out.method(ch.number, &wire.BasicCancel{ConsumerTag: tag, NoWait: true})
+		}
+	}
+	ch.gone = nil
 	c.wakeWriter()
+}
+
+// deletion tells the channel's client of consumers whose queue is deleted in do only when that is over: in RabbitMQ a
+// channel has sent queue.delete-ok before it hears of them.
+func (ch *channel) deletion(do func() error) error {
+	set := func(deleting bool) {
+		ch.conn.mu.Lock()
+		defer ch.conn.mu.Unlock()
+		if ch.deleting = deleting; !deleting && !ch.closed {
+			ch.tellGone()
+		}
+	}
+	set(true)
+	defer set(false)
+	return do()
 }
 
 // TimedOut tells the client that it has kept messages for too long: by a cancel, though

@@ -150,12 +150,14 @@ func (ch *channel) purgeQueue(m *wire.QueuePurge) error {
 
 func (ch *channel) deleteQueue(m *wire.QueueDelete) error {
 	name, err := ch.queueName(m.Queue)
-	n := 0
 	if err == nil {
 		err = ch.conn.mayQueue(access.Configure, name)
 	}
-	if err == nil {
-		n, err = ch.conn.host.DeleteQueue(ch.conn.ctx, ch.conn, vhost.QueueDelete{Name: name, IfUnused: m.IfUnused, IfEmpty: m.IfEmpty})
+	if err != nil {
+		return err
 	}
-	return ch.ok(err, m.NoWait, &wire.QueueDeleteOk{MessageCount: uint32(n)})
+	return ch.deletion(func() error {
+		n, err := ch.conn.host.DeleteQueue(ch.conn.ctx, ch.conn, vhost.QueueDelete{Name: name, IfUnused: m.IfUnused, IfEmpty: m.IfEmpty})
+		return ch.ok(err, m.NoWait, &wire.QueueDeleteOk{MessageCount: uint32(n)})
+	})
 }

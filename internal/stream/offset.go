@@ -33,6 +33,14 @@ type offset struct {
 	age    time.Duration // fromAge: that long ago
 }
 
+// CheckOffset returns RabbitMQ's reason to refuse an offset argument, "" if it is a good one.
+func CheckOffset(v any) string {
+	if _, err := parseOffset(wire.Table{{Name: offsetArgument, Value: v}}); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 func parseOffset(arguments wire.Table) (offset, error) {
 	v, has := arguments.Get(offsetArgument)
 	if !has {

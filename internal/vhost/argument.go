@@ -22,7 +22,10 @@ type queueArgument struct {
 	set func(s *queue.Settings, v any) (reason string)
 }
 
-const queueType = "x-queue-type"
+const (
+	queueType          = "x-queue-type"
+	deadLetterExchange = "x-dead-letter-exchange"
+)
 
 var (
 	both    = []queue.Type{queue.Classic, queue.Quorum}
@@ -36,16 +39,20 @@ var (
 // are accepted and mean nothing.
 // Source: https://www.rabbitmq.com/docs/queues#optional-arguments.
 var queueArguments = []queueArgument{
-	{"x-consumer-disconnected-timeout", quorum, func(_ *queue.Settings, v any) string {
-		_, reason := nonNegative(v)
+	{"x-expires", both, func(s *queue.Settings, v any) string {
+		ms, reason := milliseconds(v)
+		if reason == "" && ms == 0 {
+			reason = zero
+		}
+		s.Expires = ms
 		return reason
 	}},
-	{"x-consumer-timeout", quorum, func(s *queue.Settings, v any) string {
-		n, reason := nonNegative(v)
-		s.ConsumerTimeout = duration(n)
+	{"x-message-ttl", both, func(s *queue.Settings, v any) string {
+		ms, reason := milliseconds(v)
+		s.TTL = ms
 		return reason
 	}},
-	{"x-dead-letter-exchange", both, func(s *queue.Settings, v any) string {
+	{deadLetterExchange, both, func(s *queue.Settings, v any) string {
 		name, ok := v.(string)
 		s.DeadLetterExchange = &name
 		return unacceptable(v, ok)
@@ -67,34 +74,14 @@ var queueArguments = []queueArgument{
 		}
 		return ""
 	}},
-	{"x-delayed-retry-max", quorum, func(s *queue.Settings, v any) string {
-		s.Retry.Max = positiveDuration(v)
-		return ""
-	}},
-	{"x-delayed-retry-min", quorum, func(s *queue.Settings, v any) string {
-		s.Retry.Min = positiveDuration(v)
-		return ""
-	}},
-	{"x-delayed-retry-type", quorum, func(s *queue.Settings, v any) string {
-		on, _ := v.(string)
-		s.Retry.On = queue.RetryOn(on)
-		return ""
-	}},
-	{"x-delivery-limit", quorum, func(s *queue.Settings, v any) string {
-		if n, ok := integer(v); ok {
-			s.DeliveryLimit = max(n, queue.Unlimited)
-		}
-		return ""
-	}},
-	{"x-expires", both, func(s *queue.Settings, v any) string {
-		ms, reason := milliseconds(v)
-		if reason == "" && ms == 0 {
-			reason = zero
-		}
-		s.Expires = ms
+	{"x-max-length", both, func(s *queue.Settings, v any) (reason string) {
+		s.MaxLength, reason = nonNegative(v)
 		return reason
 	}},
-	{"x-initial-cluster-size", streams, positive},
+	{"x-max-length-bytes", all, func(s *queue.Settings, v any) (reason string) {
+		s.MaxBytes, reason = nonNegative(v)
+		return reason
+	}},
 	{"x-max-age", streams, func(s *queue.Settings, v any) string {
 		text, ok := v.(string)
 		if !ok {
@@ -105,27 +92,22 @@ var queueArguments = []queueArgument{
 		}
 		return ""
 	}},
-	{"x-max-in-memory-bytes", quorum, memoryLimit},
+	{"x-stream-max-segment-size-bytes", streams, func(s *queue.Settings, v any) (reason string) {
+		s.SegmentBytes, reason = nonNegative(v)
+		return reason
+	}},
+	{"x-stream-filter-size-bytes", streams, func(_ *queue.Settings, v any) string {
+		_, reason := nonNegative(v)
+		return reason
+	}},
 	{"x-max-in-memory-length", quorum, memoryLimit},
-	{"x-max-length", both, func(s *queue.Settings, v any) (reason string) {
-		s.MaxLength, reason = nonNegative(v)
-		return reason
-	}},
-	{"x-max-length-bytes", all, func(s *queue.Settings, v any) (reason string) {
-		s.MaxBytes, reason = nonNegative(v)
-		return reason
-	}},
+	{"x-max-in-memory-bytes", quorum, memoryLimit},
 	{"x-max-priority", classic, func(s *queue.Settings, v any) string {
 		n, reason := nonNegative(v)
 		if reason == "" && n > 255 {
 			reason = fmt.Sprintf("{max_value_exceeded,%d}", n)
 		}
 		s.MaxPriority = uint8(n)
-		return reason
-	}},
-	{"x-message-ttl", both, func(s *queue.Settings, v any) string {
-		ms, reason := milliseconds(v)
-		s.TTL = ms
 		return reason
 	}},
 	{"x-overflow", both, func(s *queue.Settings, v any) string {
@@ -140,6 +122,48 @@ var queueArguments = []queueArgument{
 		}
 		return ""
 	}},
+	{"x-queue-version", classic, func(_ *queue.Settings, v any) string {
+		if n, ok := integer(v); !ok || n != 2 {
+			return fmt.Sprintf("\"unsupported queue version '%s'\"", erlang(v))
+		}
+		return ""
+	}},
+	{"x-single-active-consumer", both, func(s *queue.Settings, v any) string {
+		single, ok := v.(bool)
+		s.SingleActiveConsumer = single
+		return unacceptable(v, ok)
+	}},
+	{"x-consumer-timeout", quorum, func(s *queue.Settings, v any) string {
+		n, reason := nonNegative(v)
+		s.ConsumerTimeout = duration(n)
+		return reason
+	}},
+	{"x-consumer-disconnected-timeout", quorum, func(_ *queue.Settings, v any) string {
+		_, reason := nonNegative(v)
+		return reason
+	}},
+	{"x-delivery-limit", quorum, func(s *queue.Settings, v any) string {
+		if n, ok := integer(v); ok {
+			s.DeliveryLimit = max(n, queue.Unlimited)
+		}
+		return ""
+	}},
+	{"x-delayed-retry-type", quorum, func(s *queue.Settings, v any) string {
+		on, _ := v.(string)
+		s.Retry.On = queue.RetryOn(on)
+		return ""
+	}},
+	{"x-delayed-retry-min", quorum, func(s *queue.Settings, v any) string {
+		s.Retry.Min = positiveDuration(v)
+		return ""
+	}},
+	{"x-delayed-retry-max", quorum, func(s *queue.Settings, v any) string {
+		s.Retry.Max = positiveDuration(v)
+		return ""
+	}},
+	{"x-quorum-initial-group-size", quorum, positive},
+	{"x-quorum-target-group-size", quorum, positive},
+	{"x-initial-cluster-size", streams, positive},
 	{"x-queue-leader-locator", all, func(_ *queue.Settings, v any) string {
 		where, ok := v.(string)
 		if ok && !slices.Contains(leaderLocators, where) {
@@ -148,27 +172,6 @@ var queueArguments = []queueArgument{
 		return unacceptable(v, ok)
 	}},
 	{queueType, all, ignored}, // read before all others
-	{"x-queue-version", classic, func(_ *queue.Settings, v any) string {
-		if n, ok := integer(v); !ok || n != 2 {
-			return fmt.Sprintf("\"unsupported queue version '%s'\"", erlang(v))
-		}
-		return ""
-	}},
-	{"x-quorum-initial-group-size", quorum, positive},
-	{"x-quorum-target-group-size", quorum, positive},
-	{"x-single-active-consumer", both, func(s *queue.Settings, v any) string {
-		single, ok := v.(bool)
-		s.SingleActiveConsumer = single
-		return unacceptable(v, ok)
-	}},
-	{"x-stream-filter-size-bytes", streams, func(_ *queue.Settings, v any) string {
-		_, reason := nonNegative(v)
-		return reason
-	}},
-	{"x-stream-max-segment-size-bytes", streams, func(s *queue.Settings, v any) (reason string) {
-		s.SegmentBytes, reason = nonNegative(v)
-		return reason
-	}},
 }
 
 // leaderLocators are the ways to place a queue in a cluster, which here are all the same.
@@ -212,19 +215,24 @@ func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 		return queue.Settings{}, h.invalidArgument(queueType, d.Name, fmt.Sprintf("\"unsupported queue type '%s'\"", kind))
 	}
 	s := queue.Defaults(kind, d.Durable && !d.Exclusive)
+	if v, has := d.Arguments.Get(deadLetterExchange); has {
+		if _, isName := v.(string); !isName {
+			return s, wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg '%s' in %s", wire.TypeName(v), deadLetterExchange, h.queueText(d.Name))
+		}
+	}
 	for _, a := range queueArguments {
 		v, has := d.Arguments.Get(a.name)
-		if !has {
+		if !has || !slices.Contains(a.types, kind) {
 			continue
-		}
-		if !slices.Contains(a.types, kind) {
-			return s, wire.Errorf(wire.PreconditionFailed, "invalid arg '%s' for %s of queue type rabbit_%s_queue", a.name, h.queueText(d.Name), kind)
-		}
-		if _, isName := v.(string); a.name == "x-dead-letter-exchange" && !isName {
-			return s, wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg '%s' in %s", wire.TypeName(v), a.name, h.queueText(d.Name))
 		}
 		if reason := a.set(&s, v); reason != "" {
 			return s, h.invalidArgument(a.name, d.Name, reason)
+		}
+	}
+	for _, f := range d.Arguments {
+		i := slices.IndexFunc(queueArguments, func(a queueArgument) bool { return a.name == f.Name })
+		if i >= 0 && !slices.Contains(queueArguments[i].types, kind) {
+			return s, wire.Errorf(wire.PreconditionFailed, "invalid arg '%s' for %s of queue type rabbit_%s_queue", f.Name, h.queueText(d.Name), kind)
 		}
 	}
 	if s.DeadLetterRoutingKey != nil && s.DeadLetterExchange == nil {

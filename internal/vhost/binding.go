@@ -147,22 +147,29 @@ func (h *Host) resolve(b Bind, end func(string) (destination, error)) (*binding,
 	}
 	arguments := slices.Clone(b.Arguments)
 	slices.SortStableFunc(arguments, func(a, b wire.Field) int { return strings.Compare(a.Name, b.Name) })
-	found := &binding{source: x, to: to, key: b.Key, arguments: arguments}
-	switch x.routes {
+	return &binding{source: x, to: to, key: b.Key, arguments: arguments}, nil
+}
+
+// check tells whether there can be such a binding. Who unbinds is not asked.
+func (b *binding) check() (err error) {
+	switch b.source.routes {
 	case "headers":
-		err = route.CheckHeadersBinding(found.routeArguments())
+		err = route.CheckHeadersBinding(b.routeArguments())
 	case "topic":
-		err = route.CheckTopicBinding(b.Key)
+		err = route.CheckTopicBinding(b.key)
 	case consistentHashType:
-		err = route.CheckHashBinding(b.Key)
+		err = route.CheckHashBinding(b.key)
 	}
 	if err != nil {
-		return nil, wire.Errorf(wire.PreconditionFailed, "%v", err)
+		return wire.Errorf(wire.PreconditionFailed, "%v", err)
 	}
-	return found, nil
+	return nil
 }
 
 func (h *Host) addBinding(tx *store.Tx, b *binding) error {
+	if err := b.check(); err != nil {
+		return err
+	}
 	if b.connect() && b.durable() {
 		tx.SetDefinition(h.bindingKey(b), encodeBinding(b))
 	}

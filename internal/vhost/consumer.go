@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dormousemq/dormouse/internal/queue"
+	"github.com/dormousemq/dormouse/internal/stream"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
@@ -35,8 +36,8 @@ var consumerArguments = []consumerArgument{
 		c.Timeout = &timeout
 		return reason
 	}},
-	// A stream reads its own when the consumer comes.
-	{"x-stream-offset", streams, nil},
+	// A stream reads its own when the consumer comes, but a bad offset is refused before anything else.
+	{"x-stream-offset", streams, func(_ *queue.Consumer, v any) string { return stream.CheckOffset(v) }},
 	{"x-stream-filter", streams, nil},
 	{"x-stream-match-unfiltered", streams, nil},
 }
