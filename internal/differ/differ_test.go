@@ -2,6 +2,7 @@ package differ
 
 import (
 	"crypto/rand"
+	"errors"
 	"flag"
 	"net"
 	"net/http"
@@ -108,15 +109,17 @@ func embedded(t *testing.T) place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan struct{})
-	go func() { defer close(served); b.Serve(l) }()
+	served := make(chan error, 1)
+	go func() { served <- b.Serve(l) }()
 	api := httptest.NewServer(b.Management())
 	t.Cleanup(func() {
 		api.Close()
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		<-served
+		if err := <-served; !errors.Is(err, broker.ErrClosed) {
+			t.Error(err)
+		}
 	})
 	return place{name: "the embedded broker", address: l.Addr().String(), api: api.URL}
 }
