@@ -28,6 +28,7 @@ type generator struct {
 	tags      int
 	bodies    int
 	streams   bool
+	quorums   bool
 }
 
 func generate(seed uint64) program {
@@ -38,6 +39,7 @@ func generate(seed uint64) program {
 		g.queues = append(g.queues, name)
 		g.kinds[name] = pick(g, "classic", "classic", "quorum", "quorum", "quorum", "classic", "stream")
 		g.streams = g.streams || g.kinds[name] == "stream"
+		g.quorums = g.quorums || g.kinds[name] == "quorum"
 	}
 	for i := range 1 + g.IntN(2) {
 		g.exchanges = append(g.exchanges, fmt.Sprintf("x%d", i+1))
@@ -287,6 +289,11 @@ func (g *generator) publish(on uint16) {
 		x, key = "", pick(g, g.queues...)
 	}
 	times := pick(g, 1, 1, 1, 2, 3)
+	if g.quorums {
+		// By how many messages a quorum queue with reject-publish exceeds its limit depends on when the publishing
+		// channel hears that it is full.
+		times = 1
+	}
 	mandatory := g.one(5)
 	g.bodies++
 	body := fmt.Sprintf("m%d", g.bodies)
