@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	duration = flag.Duration("for", 8*time.Second, "how long programs are compared")
+	duration = flag.Duration("for", 4*time.Second, "how long programs are compared")
 	seed     = flag.Uint64("seed", 1, "the seed of the first program")
 	only     = flag.Bool("only", false, "run the program of -seed alone")
 	abreast  = flag.Int("abreast", 6, "how many programs run at once")
