@@ -93,6 +93,11 @@ type Options struct {
 	// room. Zero is 40 % of what the machine, or its container, has; negative is no limit.
 	MemoryLimit int64
 
+	// ConsumerTimeout is how long a message of a quorum queue may be out unacknowledged,
+	// unless the queue, a policy or the consumer says otherwise: then it goes to another
+	// consumer. Zero is 30 minutes, as in RabbitMQ, negative is no limit.
+	ConsumerTimeout time.Duration
+
 	// Sync is when what is confirmed is on disk. Zero is SyncAlways.
 	Sync SyncPolicy
 
@@ -221,7 +226,7 @@ func New(o Options) (*Broker, error) {
 // openDefinitions opens the virtual hosts and the users, and makes the users of the
 // options.
 func (b *Broker) openDefinitions(o Options) (err error) {
-	b.hosts, err = vhost.Open(vhost.Options{Store: b.store, Clock: o.Clock, Logger: b.log, Deleting: b.deletingVHost})
+	b.hosts, err = vhost.Open(vhost.Options{Store: b.store, Clock: o.Clock, Logger: b.log, ConsumerTimeout: o.ConsumerTimeout, Deleting: b.deletingVHost})
 	if err != nil {
 		return err
 	}

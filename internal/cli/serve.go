@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dormousemq/dormouse/broker"
+	"github.com/dormousemq/dormouse/internal/duration"
 	"github.com/dormousemq/dormouse/internal/memory"
 )
 
@@ -52,6 +53,7 @@ The user is guest with the password guest, from this machine only, as with Rabbi
 	flags.BoolVar(&o.memory, "memory", false, "keep everything in memory only")
 	flags.StringVar(&o.sync, "sync", "always", "when a confirmed message is on disk: always; interval (synced five times a second: a crash loses what was confirmed since); never (left to the system: a loss of power may lose half a minute or more)")
 	flags.StringVar(&o.memoryLimit, "memory-limit", "40%", "with more memory in use publishers are blocked: a share of the memory there is, a size such as 2GiB, or none")
+	flags.StringVar(&o.consumerTimeout, "consumer-timeout", "30m", "how long a consumer may keep a message of a quorum queue unacknowledged, unless the queue or a policy says otherwise, or "+timeoutOff)
 	flags.DurationVar(&o.grace, "grace", 10*time.Second, "how long an orderly end may take")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -67,6 +69,7 @@ type serveOptions struct {
 	data, users         string
 	memory              bool
 	sync, memoryLimit   string
+	consumerTimeout     string
 	grace               time.Duration
 	logLevel, logFormat string
 	json                bool
@@ -89,6 +92,10 @@ func (o *serveOptions) serve(ctx context.Context, env Environment) error {
 		return err
 	}
 	memoryLimit, err := limitMemory(o.memoryLimit, env.Getenv)
+	if err != nil {
+		return err
+	}
+	timeout, err := consumerTimeout(o.consumerTimeout)
 	if err != nil {
 		return err
 	}
@@ -122,7 +129,8 @@ func (o *serveOptions) serve(ctx context.Context, env Environment) error {
 	ballast := make([]byte, ballastSize)
 	defer runtime.KeepAlive(ballast)
 	b, err := broker.New(broker.Options{
-		Dir: dir, Users: users, Definitions: definitions, CertificateLogin: login, Sync: policy, MemoryLimit: memoryLimit, Logger: logger,
+		Dir: dir, Users: users, Definitions: definitions, CertificateLogin: login, Sync: policy, MemoryLimit: memoryLimit,
+		ConsumerTimeout: timeout, Logger: logger,
 	})
 	if err != nil {
 		if errors.Is(err, broker.ErrDefinitions) {
@@ -165,6 +173,23 @@ func syncPolicy(name string) (broker.SyncPolicy, error) {
 		return broker.SyncNever, nil
 	}
 	return 0, usagef("--sync %q is not always, interval or never", name)
+}
+
+const timeoutOff = "off"
+
+// consumerTimeout reads the flag of that name, as broker.Options takes it.
+func consumerTimeout(text string) (time.Duration, error) {
+	if text == timeoutOff {
+		return -1, nil
+	}
+	d, err := duration.Parse(text)
+	if err != nil {
+		return 0, usagef("--consumer-timeout: %w, or %s", err, timeoutOff)
+	}
+	if d <= 0 {
+		return 0, usagef("--consumer-timeout %q is no time; for none say %s", text, timeoutOff)
+	}
+	return d, nil
 }
 
 // limitMemory returns the limit in bytes, -1 for none, and has Go collect garbage in time

@@ -220,6 +220,9 @@ func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 			return s, wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg '%s' in %s", wire.TypeName(v), deadLetterExchange, h.queueText(d.Name))
 		}
 	}
+	if kind == queue.Quorum {
+		s.ConsumerTimeout = h.all.timeout
+	}
 	for _, a := range queueArguments {
 		v, has := d.Arguments.Get(a.name)
 		if !has || !slices.Contains(a.types, kind) {

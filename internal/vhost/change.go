@@ -10,9 +10,8 @@ import (
 	"github.com/dormousemq/dormouse/internal/wire"
 )
 
-// unbound is how many bindings of what was deleted are removed at once under the topology lock. It takes about a
-// millisecond.
-const unbound = 200
+// unbound is how many bindings of what was deleted are removed at once under the topology lock. It takes a few milliseconds.
+const unbound = 1000
 
 // errLeaving is returned by a change that cannot be made before all bindings are removed of what had the same name.
 var errLeaving = errors.New("its bindings are being removed")

@@ -2,6 +2,7 @@ package vhost
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -150,4 +151,32 @@ func TestDeletedExchangeTakesItsBindingsAlong(t *testing.T) {
 	if n := b.definedBindings(); n != 0 {
 		t.Errorf("%d bindings in the store, want none", n)
 	}
+}
+
+// What a client has bound takes no memory once its queue is gone, though the exchange stays.
+func TestManyBindingsGiveMemoryBack(t *testing.T) {
+	b := newBench(t)
+	for _, exchange := range []string{"amq.direct", "amq.fanout", "amq.topic", "amq.headers"} {
+		_, err := b.DeclareQueue(t.Context(), b, QueueDeclare{Name: "q", Exclusive: true})
+		b.must(err)
+		before := heap()
+		for i := range 50_000 {
+			b.must(b.bindNow(Bind{Source: exchange, Destination: "q", Key: fmt.Sprintf("*.%d.#", i)}))
+		}
+		full := heap() - before
+		b.Disconnected(b)
+		left := heap() - before
+		t.Logf("%s: %d KiB, %d KiB once they are gone", exchange, full>>10, left>>10)
+		if left > full/10 {
+			t.Errorf("%s: %d KiB are left of %d", exchange, left>>10, full>>10)
+		}
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // for what was pooled
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
 }

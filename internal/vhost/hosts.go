@@ -9,8 +9,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dormousemq/dormouse/internal/clock"
+	"github.com/dormousemq/dormouse/internal/message"
+	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/store"
 	"github.com/dormousemq/dormouse/internal/wire"
 )
@@ -33,6 +36,10 @@ type Options struct {
 	Clock  clock.Clock
 	Logger *slog.Logger
 
+	// ConsumerTimeout is how long a message of a quorum queue may be out, unless the queue, a policy or the consumer says
+	// otherwise. Zero is [queue.DefaultConsumerTimeout], negative is no limit.
+	ConsumerTimeout time.Duration
+
 	// Deleting, if not nil, is called while a host is being deleted, as a part of tx.
 	// It must neither block nor call the hosts.
 	Deleting func(tx *store.Tx, name string)
@@ -44,6 +51,7 @@ type Hosts struct {
 	clock    clock.Clock
 	log      *slog.Logger
 	deleting func(tx *store.Tx, name string)
+	timeout  time.Duration // of consumers
 	lastID   atomic.Uint64 // the last number in the store that is taken
 
 	changing sync.Mutex // which hosts there are; taken before mu
@@ -56,7 +64,13 @@ type Hosts struct {
 // Open makes the hosts of what the store has of them, and the one named [Default] if it has none. What the store has
 // of queues that are no more is dropped. Call Start when the broker is ready to deliver.
 func Open(o Options) (*Hosts, error) {
-	hs := &Hosts{store: o.Store, clock: o.Clock, log: o.Logger, deleting: o.Deleting, byName: map[string]*Host{}}
+	hs := &Hosts{
+		store: o.Store, clock: o.Clock, log: o.Logger, deleting: o.Deleting,
+		timeout: cmp.Or(o.ConsumerTimeout, queue.DefaultConsumerTimeout), byName: map[string]*Host{},
+	}
+	if hs.timeout < 0 {
+		hs.timeout = message.MaxTTL // nobody will see the difference
+	}
 	if err := hs.recover(); err != nil {
 		return nil, err
 	}

@@ -2,9 +2,11 @@ package vhost
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/dormousemq/dormouse/internal/message"
 	"github.com/dormousemq/dormouse/internal/policy"
 	"github.com/dormousemq/dormouse/internal/queue"
 	"github.com/dormousemq/dormouse/internal/wire"
@@ -192,5 +194,32 @@ func TestPolicyErrors(t *testing.T) {
 	b.restart()
 	if list := b.in("gone").Policies(policy.Regular); len(list) != 0 {
 		t.Errorf("after a restart it has the policies %v", list)
+	}
+}
+
+func TestConsumerTimeoutOfTheBroker(t *testing.T) {
+	for given, want := range map[time.Duration]time.Duration{
+		0: queue.DefaultConsumerTimeout, time.Minute: time.Minute, -1: message.MaxTTL,
+	} {
+		b := newBench(t)
+		hosts, err := Open(Options{Store: b.store, Clock: b.clock, Logger: slog.New(slog.DiscardHandler), ConsumerTimeout: given})
+		b.must(err)
+		b.hosts, b.Host = hosts, hosts.Host(Default)
+		b.declareQueue("q", wire.Field{Name: "x-queue-type", Value: "quorum"})
+		b.declareQueue("own", wire.Field{Name: "x-queue-type", Value: "quorum"}, wire.Field{Name: "x-consumer-timeout", Value: int32(70)})
+		if got := b.settings("q").ConsumerTimeout; got != want {
+			t.Errorf("%v: %v, want %v", given, got, want)
+		}
+		if got := b.settings("own").ConsumerTimeout; got != 70*time.Millisecond {
+			t.Errorf("%v: %v for a queue that says 70 ms", given, got)
+		}
+		b.put("p", "^q$", 0, policy.Definition{"consumer-timeout": int64(80)})
+		if got := b.settings("q").ConsumerTimeout; got != 80*time.Millisecond {
+			t.Errorf("%v: %v by a policy of 80 ms", given, got)
+		}
+		b.delete("p")
+		if got := b.settings("q").ConsumerTimeout; got != want {
+			t.Errorf("%v: %v once the policy is gone, want %v", given, got, want)
+		}
 	}
 }
