@@ -10,7 +10,9 @@ import (
 // How much of a backlog stays in memory at each end, and how many messages are read
 // at once.
 const (
-	windowMessages = 2048
+	windowMessages = 2048 // while nobody consumes
+	windowGrowth   = 16   // times that at most, while somebody does
+	windowFloor    = 256  // when the windows of all queues take too much
 	windowBytes    = 8 << 20
 	loadMessages   = 1024
 )
@@ -26,14 +28,22 @@ var errEnough = errors.New("enough is read")
 // the tail, whose messages are all stored. What the tail has beyond its window moves
 // to disk as soon as it is written. The head is refilled from disk in order. After a
 // restart everything is on disk and nothing need be read to know how much it is.
+//
+// The window grows each time that the head is refilled from disk, until a consumer that
+// lags finds the messages in memory. It is small again when the backlog is empty.
 type backlog struct {
-	store  *store.Store
-	log    *slog.Logger
-	id     store.QueueID
-	window int // most messages in memory at each end
+	store *store.Store
+	log   *slog.Logger
+	id    store.QueueID
+	next  uint64 // sequence number of the next message
+
+	windows *Windows
+	least   int // window at first
+	most    int // what it may grow to
+	window  int // most messages in memory at each end
+
 	// countsProperties says that a message weighs as much as its body and properties.
 	countsProperties bool
-	next             uint64 // sequence number of the next message
 
 	head, tail           ring
 	headBytes, tailBytes int64 // what they take in memory
@@ -46,10 +56,10 @@ type backlog struct {
 }
 
 // newBacklog continues a backlog that has been stored before, or starts one.
-func newBacklog(s *store.Store, log *slog.Logger, id store.QueueID, window int) *backlog {
+func newBacklog(s *store.Store, log *slog.Logger, id store.QueueID, windows *Windows, least, most int) *backlog {
 	c := s.Counters(id)
 	return &backlog{
-		store: s, log: log, id: id, window: window, next: max(c.NextSeq, c.Delivered+1),
+		store: s, log: log, id: id, windows: windows, least: least, most: most, window: least, next: max(c.NextSeq, c.Delivered+1),
 		disk: int(c.Messages), diskBytes: int64(c.Bytes), delivered: c.Delivered,
 	}
 }
@@ -61,29 +71,48 @@ func (b *backlog) len() int { return b.head.len() + b.disk + b.tail.len() }
 
 // spills tells whether the next message goes to the tail and so must be stored.
 func (b *backlog) spills() bool {
-	return b.disk > 0 || b.tail.len() > 0 || b.head.len() >= b.window || b.headBytes >= windowBytes
+	return b.disk > 0 || b.tail.len() > 0 || b.beyond(b.head.len()+1, b.headBytes)
 }
 
-// push appends e, whose sequence number it has given by take.
-func (b *backlog) push(e *Entry) {
-	b.weights += e.weight()
-	if !b.spills() {
+// beyond tells whether so much is more than one end may have in memory.
+func (b *backlog) beyond(messages int, bytes int64) bool {
+	return messages > b.window || bytes >= windowBytes || messages > windowFloor && b.windows.tight()
+}
+
+// push appends e, whose sequence number it has given by take, to the tail if that was
+// what spills said, else to the head.
+func (b *backlog) push(e *Entry, spills bool) {
+	if !spills {
 		b.head.pushBack(e)
-		b.headBytes += int64(e.msg.Memory())
+		b.hold(&b.headBytes, e)
 		return
 	}
 	b.tail.pushBack(e)
-	b.tailBytes += int64(e.msg.Memory())
-	for (b.tail.len() > b.window || b.tailBytes > windowBytes) && b.tail.at(0).written() {
+	b.hold(&b.tailBytes, e)
+	for b.beyond(b.tail.len(), b.tailBytes) && b.tail.at(0).written() {
 		old := b.tail.popFront()
-		b.tailBytes -= int64(old.msg.Memory())
-		b.weights -= old.weight()
+		b.drop(&b.tailBytes, old)
 		if b.disk == 0 {
 			b.diskFrom = old.seq
 		}
 		b.disk++
 		b.diskBytes += int64(old.Size())
 	}
+}
+
+// hold counts what e takes at an end, and drop takes it back.
+func (b *backlog) hold(end *int64, e *Entry) {
+	n := int64(e.msg.Memory())
+	*end += n
+	b.windows.used.Add(n)
+	b.weights += e.weight()
+}
+
+func (b *backlog) drop(end *int64, e *Entry) {
+	n := int64(e.msg.Memory())
+	*end -= n
+	b.windows.used.Add(-n)
+	b.weights -= e.weight()
 }
 
 func (e *Entry) written() bool { return e.stored && (e.put == nil || e.put.Committed()) }
@@ -111,8 +140,10 @@ func (b *backlog) peek() (*Entry, error) {
 // pop takes what peek has returned.
 func (b *backlog) pop() *Entry {
 	e := b.head.popFront()
-	b.headBytes -= int64(e.msg.Memory())
-	b.weights -= e.weight()
+	b.drop(&b.headBytes, e)
+	if b.len() == 0 {
+		b.window = b.least
+	}
 	return e
 }
 
@@ -126,8 +157,13 @@ func (b *backlog) refill() error {
 	if b.tail.len() > 0 {
 		end = b.tail.at(0).seq
 	}
+	load := min(loadMessages, b.window, b.disk)
+	if b.windows.tight() {
+		load = min(load, windowFloor)
+	}
+	b.window = min(2*b.window, b.most)
 	more := false
-	err := b.store.Scan(b.id, b.diskFrom, min(loadMessages, b.window, b.disk), func(seq uint64, record, mark []byte) error {
+	err := b.store.Scan(b.id, b.diskFrom, load, func(seq uint64, record, mark []byte) error {
 		if seq >= end {
 			return errEnough
 		}
@@ -171,8 +207,7 @@ func (b *backlog) load(seq uint64, record, mark []byte) *Entry {
 // keep puts what was loaded at the end of the head.
 func (b *backlog) keep(e *Entry) {
 	b.head.pushBack(e)
-	b.headBytes += int64(e.msg.Memory())
-	b.weights += e.weight()
+	b.hold(&b.headBytes, e)
 }
 
 // purge drops what is on disk only as a part of tx, and returns what is in memory,
@@ -197,6 +232,8 @@ func (b *backlog) purge(tx *store.Tx) []*Entry {
 
 // clear forgets all messages.
 func (b *backlog) clear() {
+	b.windows.used.Add(-b.headBytes - b.tailBytes)
 	b.head, b.tail, b.headBytes, b.tailBytes = ring{}, ring{}, 0, 0
+	b.window = b.least
 	b.weights, b.disk, b.diskBytes = 0, 0, 0
 }

@@ -35,8 +35,10 @@ type Options struct {
 	Clock  clock.Clock
 	Host   Host
 	Logger *slog.Logger
+	// Windows are shared by all queues. Nil is none shared.
+	Windows *Windows
 
-	window int // of the backlogs, for tests; 0 for windowMessages
+	window int // of the backlogs, which then does not grow, for tests; 0 for windowMessages
 }
 
 // Queue is one queue. All its methods are safe for concurrent use.
@@ -52,7 +54,8 @@ type Queue struct {
 	mu       sync.Mutex
 	deleted  bool
 	levels   []*backlog // of the priorities that have been used, highest first
-	window   int
+	windows  *Windows
+	window   int // of its backlogs, for tests; 0 for what is usual
 	returned returns
 	delays   delays
 	unacked  int
@@ -89,7 +92,7 @@ func New(o Options) *Queue {
 		name: o.Name, settings: o.Settings, id: o.ID, store: o.Store, clock: o.Clock, host: o.Host, log: o.Logger,
 		returned: newReturns(o.Settings), holders: map[*Consumer]struct{}{},
 	}
-	q.window = cmp.Or(o.window, windowMessages)
+	q.windows, q.window = cmp.Or(o.Windows, &Windows{}), o.window
 	for i := range o.Settings.Levels() {
 		if o.Store.Counters(o.ID+i).Messages > 0 {
 			q.level(i)
@@ -114,7 +117,11 @@ func (q *Queue) level(priority store.QueueID) *backlog {
 	id := q.id + priority
 	i, found := slices.BinarySearchFunc(q.levels, id, func(b *backlog, id store.QueueID) int { return cmp.Compare(id, b.id) })
 	if !found {
-		b := newBacklog(q.store, q.log.With("queue", q.name), id, q.window)
+		least, most := windowMessages, windowGrowth*windowMessages
+		if q.window > 0 {
+			least, most = q.window, q.window
+		}
+		b := newBacklog(q.store, q.log.With("queue", q.name), id, q.windows, least, most)
 		b.countsProperties = q.settings.Type == Quorum
 		q.levels = slices.Insert(q.levels, i, b)
 	}
@@ -250,10 +257,11 @@ func (q *Queue) newEntry(m *message.Message, now time.Time) *Entry {
 func (q *Queue) append(tx *store.Tx, e *Entry) {
 	e.seq = e.level.take()
 	durable := q.settings.stores(e.msg.Persistent)
-	if durable || e.level.spills() {
+	spills := e.level.spills()
+	if durable || spills {
 		e.put, e.stored = tx.Put(e.level.id, e.seq, e, !durable), true
 	}
-	e.level.push(e)
+	e.level.push(e, spills)
 }
 
 // pump gives ready messages to the consumers that wait for them.

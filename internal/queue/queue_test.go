@@ -23,6 +23,7 @@ var (
 // bench is a queue on a virtual clock and a store in memory, whose dead letters go to
 // other queues by routing key.
 type bench struct {
+	windows Windows
 	t       *testing.T
 	clock   *clock.Virtual
 	fs      vfs.FS
@@ -71,7 +72,7 @@ func (b *bench) restart() {
 }
 
 func (b *bench) queue(id store.QueueID, s Settings) *Queue {
-	q := New(Options{Name: fmt.Sprintf("q%d", id), Settings: s, ID: id, Store: b.store, Clock: b.clock, Host: b, Logger: discard})
+	q := New(Options{Name: fmt.Sprintf("q%d", id), Settings: s, ID: id, Store: b.store, Clock: b.clock, Host: b, Logger: discard, Windows: &b.windows})
 	b.queues = append(b.queues, q)
 	q.Start()
 	return q
@@ -218,10 +219,7 @@ func TestBacklogKeepsOnlyItsEndsInMemory(t *testing.T) {
 	for i := range 10 * windowMessages {
 		b.publish(q, strconv.Itoa(i))
 		if i%windowMessages == 0 {
-			tx := b.store.Begin()
-			if err := tx.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			b.sync()
 		}
 	}
 	l := q.levels[0]

@@ -2,6 +2,7 @@ package vhost
 
 import (
 	"log/slog"
+	"strconv"
 	"testing"
 
 	"github.com/dormousemq/dormouse/internal/clock"
@@ -80,6 +81,67 @@ func BenchmarkPublishConsumeConfirm(b *testing.B) {
 				}
 			}
 			for ; waiting > 0; waiting-- {
+				<-w
+			}
+		})
+	}
+}
+
+// A persistent message of 100 bytes with its confirm to a queue in which others wait, and the
+// oldest of these to a consumer that acknowledges it.
+func BenchmarkConsumerThatLags(b *testing.B) {
+	for _, waiting := range []int{0, 1000, 5000, 20_000, 100_000} {
+		b.Run(strconv.Itoa(waiting), func(b *testing.B) {
+			s, err := store.Open(b.TempDir(), store.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			hosts, err := Open(Options{Store: s, Clock: clock.Real(), Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer hosts.Close()
+			h := hosts.Host(Default)
+			if _, err := h.DeclareQueue(b.Context(), nil, QueueDeclare{Name: "q", Durable: true}); err != nil {
+				b.Fatal(err)
+			}
+			const inFlight = 4096
+			w, unconfirmed := make(confirms, inFlight), 0
+			publish := func() {
+				m, err := message.New("", "q", []byte{0x10, 0, 2}, make([]byte, 100))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := h.Publish(m, w, 0); err != nil {
+					b.Fatal(err)
+				}
+				if unconfirmed++; unconfirmed == inFlight {
+					<-w
+					unconfirmed--
+				}
+			}
+			for range waiting {
+				publish()
+			}
+			q := h.queues["q"].kind.(*queue.Queue)
+			var out []*queue.Entry
+			b.ReportAllocs()
+			for b.Loop() {
+				publish()
+				d, ok := q.Get(&queue.Consumer{})
+				if !ok {
+					b.Fatal("the queue is empty")
+				}
+				if out = append(out, d.Entry); len(out) == 64 {
+					tx := h.Begin()
+					q.Ack(tx, out...)
+					tx.End()
+					q.Settle()
+					out = out[:0]
+				}
+			}
+			for ; unconfirmed > 0; unconfirmed-- {
 				<-w
 			}
 		})

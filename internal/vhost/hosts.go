@@ -53,6 +53,7 @@ type Hosts struct {
 	deleting func(tx *store.Tx, name string)
 	timeout  time.Duration // of consumers
 	lastID   atomic.Uint64 // the last number in the store that is taken
+	windows  queue.Windows
 
 	changing sync.Mutex // which hosts there are; taken before mu
 

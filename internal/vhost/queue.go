@@ -151,7 +151,7 @@ func (h *Host) newKind(name string, settings queue.Settings, id store.QueueID) k
 		})
 	}
 	return queue.New(queue.Options{
-		Name: name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log,
+		Name: name, Settings: settings, ID: id, Store: h.store, Clock: h.clock, Host: h, Logger: h.log, Windows: &h.all.windows,
 	})
 }
 

@@ -90,7 +90,8 @@ func (d *fullDisk) fail() {
 func (d *fullDisk) holds() (after *fullDisk, queue, exchange, old bool) {
 	d.t.Helper()
 	after = openFullDisk(d.t, d.memory.CrashClone(vfs.CrashCloneCfg{}))
-	return after, after.HasQueue("q"), after.exchanges["x"] != nil, after.HasQueue("old")
+	queue, exchange, old = after.HasQueue("q"), after.exchanges["x"] != nil, after.HasQueue("old")
+	return after, queue, exchange, old
 }
 
 // What could not be written is made in memory and its maker is told that it failed. Once there is room it is written as well, and who
