@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/dormousemq/dormouse/internal/wire"
 )
 
 // declare are the flags of a queue declaration.
@@ -403,6 +405,17 @@ func lifetimeCases() []Case {
 			k := c.Consume(q, consume{})
 			c.OK(deleteQueue(c.ch, q))
 			c.Equal("cancelled", <-k.cancelled == k.tag, true)
+		}},
+		{"delete/is answered before consumers of the channel are cancelled", func(c *C) {
+			q := c.Queue("q", classic, nil)
+			r := c.Opened()
+			r.Send(1, &wire.BasicConsume{Queue: q, ConsumerTag: "a"}, &wire.BasicConsume{Queue: q, ConsumerTag: "b"})
+			r.Expect("basic.consume-ok")
+			r.Expect("basic.consume-ok")
+			r.Send(1, &wire.QueueDelete{Queue: q})
+			r.Expect("queue.delete-ok")
+			r.Expect("basic.cancel")
+			r.Expect("basic.cancel")
 		}},
 		{"purge/counts ready messages only", func(c *C) {
 			q := c.Queue("q", classic, nil)

@@ -45,7 +45,9 @@ func (c *C) Started() *Raw {
 // login is the start-ok of the user guest.
 func login(password string) *wire.ConnectionStartOk {
 	return &wire.ConnectionStartOk{Mechanism: "PLAIN", Response: "\x00guest\x00" + password, Locale: "en_US",
-		ClientProperties: wire.Table{{Name: "capabilities", Value: wire.Table{{Name: "authentication_failure_close", Value: true}}}}}
+		ClientProperties: wire.Table{{Name: "capabilities", Value: wire.Table{
+			{Name: "authentication_failure_close", Value: true}, {Name: "consumer_cancel_notify", Value: true},
+		}}}}
 }
 
 // Tuned has had the broker's connection.tune.
