@@ -243,7 +243,9 @@ func (b *Broker) openDefinitions(o Options) (err error) {
 		err = b.access.Seed(ctx, o.Users, vhost.Default)
 	}
 	if err == nil && o.Definitions != nil {
-		if err = definitions.Import(ctx, definitions.Broker{Directory: b.access, Hosts: b.hosts, Logger: b.log}, o.Definitions); err != nil {
+		if err = definitions.Import(ctx, definitions.Broker{
+			Directory: b.access, Hosts: b.hosts, Globals: management.NewGlobals(b.store), Logger: b.log,
+		}, o.Definitions); err != nil {
 			err = fmt.Errorf("%w: %w", ErrDefinitions, err)
 		}
 	}

@@ -61,6 +61,7 @@ func allCases() []Case {
 		retryCases(),
 		protocolCases(),
 		managementCases(),
+		managementTopologyCases(),
 	)
 	slices.SortFunc(cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
 	return cases

@@ -72,7 +72,9 @@ func (c *C) roundTrip(request *http.Request) Answer {
 	c.Helper()
 	var response *http.Response
 	if c.manager != nil {
-		request.RemoteAddr = "127.0.0.1:1"
+		if request.RemoteAddr = "127.0.0.1:1"; request.Body == nil {
+			request.Body = http.NoBody // as in a server
+		}
 		recorder := httptest.NewRecorder()
 		c.manager.ServeHTTP(recorder, request)
 		response = recorder.Result()

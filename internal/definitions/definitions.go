@@ -1,4 +1,4 @@
-// Package definitions reads RabbitMQ's definitions: the JSON that `rabbitmqctl export_definitions` and the management
+// Package definitions reads and writes RabbitMQ's definitions: the JSON that `rabbitmqctl export_definitions` and the management
 // API write, of users, virtual hosts, permissions, policies, exchanges, queues and bindings. Reading them again changes
 // nothing: what is there stays as it is, as in RabbitMQ. Source: https://www.rabbitmq.com/docs/definitions.
 package definitions
@@ -19,8 +19,24 @@ import (
 type Broker struct {
 	Directory *access.Directory
 	Hosts     *vhost.Hosts
+	Globals   Globals      // nil: they are left out
 	Logger    *slog.Logger // is told what is left out
 }
+
+// Globals are the global parameters.
+type Globals interface {
+	All() ([]GlobalParameter, error)
+	Put(ctx context.Context, p GlobalParameter) error
+}
+
+// GlobalParameter is something that a broker keeps for others.
+type GlobalParameter struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
+// ErrJSON says that definitions are no JSON of definitions at all.
+var ErrJSON = errors.New("these are no definitions in JSON")
 
 // file is the JSON of definitions.
 type file struct {
@@ -29,11 +45,14 @@ type file struct {
 	VHosts           []host            `json:"vhosts"`
 	Permissions      []permission      `json:"permissions"`
 	TopicPermissions []topicPermission `json:"topic_permissions"`
+	GlobalParameters []GlobalParameter `json:"global_parameters"`
 	Parameters       []parameter       `json:"parameters"`
 	Policies         []policyOf        `json:"policies"`
 	Exchanges        []exchange        `json:"exchanges"`
 	Queues           []queue           `json:"queues"`
 	Bindings         []binding         `json:"bindings"`
+
+	Limits pairs `json:"limits"` // of the one virtual host that the definitions are of
 }
 
 // singleHost is the format of the definitions of one virtual host, which do not say of which.
@@ -58,7 +77,12 @@ func ImportInto(ctx context.Context, b Broker, name string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	f.Users, f.VHosts, f.Permissions, f.TopicPermissions = nil, nil, nil, nil
+	f.Users, f.VHosts, f.Permissions, f.TopicPermissions, f.GlobalParameters = nil, nil, nil, nil, nil
+	if len(f.Limits) > 0 {
+		if err := (importer{b, &name}).limits(ctx, name, f.Limits); err != nil {
+			return err
+		}
+	}
 	return importer{b, &name}.all(ctx, f)
 }
 
@@ -71,15 +95,15 @@ func parse(text []byte) (*file, error) {
 	case err == nil:
 		return f, nil
 	case len(bytes.TrimSpace(text)) == 0:
-		return nil, errors.New("the definitions are empty")
+		return nil, fmt.Errorf("%w: the definitions are empty", ErrJSON)
 	}
 	at := decoder.InputOffset()
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = e.Offset
 	} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return nil, fmt.Errorf("line %d: %s is %s, which it must not be", line(text, e.Offset), e.Field, e.Value)
+		return nil, fmt.Errorf("%w: line %d: %s is %s, which it must not be", ErrJSON, line(text, e.Offset), e.Field, e.Value)
 	}
-	return nil, fmt.Errorf("line %d: %w", line(text, at), err)
+	return nil, fmt.Errorf("%w: line %d: %w", ErrJSON, line(text, at), err)
 }
 
 // line is the number of the line at an offset, from 1 on.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/dormousemq/dormouse/internal/access"
@@ -26,6 +27,7 @@ func (i importer) all(ctx context.Context, f *file) error {
 		func() error { return each(ctx, "vhosts", f.VHosts, i.host) },
 		func() error { return each(ctx, "permissions", f.Permissions, i.permission) },
 		func() error { return each(ctx, "topic_permissions", f.TopicPermissions, i.topicPermission) },
+		func() error { return each(ctx, "global_parameters", f.GlobalParameters, i.global) },
 		func() error { return each(ctx, "parameters", f.Parameters, i.parameter) },
 		func() error { return each(ctx, "policies", f.Policies, i.policy) },
 		func() error { return each(ctx, "exchanges", f.Exchanges, i.exchange) },
@@ -50,18 +52,46 @@ func each[T any](ctx context.Context, list string, elements []T, makes func(cont
 }
 
 func (i importer) user(ctx context.Context, u user) error {
-	made := access.User{Name: u.Name, Tags: u.Tags, PasswordHash: u.PasswordHash, HashingAlgorithm: u.HashingAlgorithm, Limits: map[string]int{}}
+	limits, err := integers(u.Limits)
+	if err != nil {
+		return fmt.Errorf("user %q: %w", u.Name, err)
+	}
+	made := access.User{Name: u.Name, Tags: u.Tags, PasswordHash: u.PasswordHash, HashingAlgorithm: u.HashingAlgorithm, Limits: limits}
 	if u.Password != nil && u.PasswordHash == "" {
 		made.PasswordHash, made.HashingAlgorithm = access.HashPassword(*u.Password), access.SHA256
 	}
-	for name, v := range u.Limits {
+	return i.Directory.PutUser(ctx, made)
+}
+
+// integers are limits by name.
+func integers(limits pairs) (map[string]int, error) {
+	all := map[string]int{}
+	for name, v := range limits {
 		n, ok := value(v).(int64)
 		if !ok {
-			return fmt.Errorf("user %q: the limit %s is %v, and no integer", u.Name, name, v)
+			return nil, fmt.Errorf("the limit %s is %v, and no integer", name, v)
 		}
-		made.Limits[name] = int(n)
+		all[name] = int(n)
 	}
-	return i.Directory.PutUser(ctx, made)
+	return all, nil
+}
+
+// limits sets the limits of a virtual host.
+func (i importer) limits(ctx context.Context, name string, limits pairs) error {
+	all, err := integers(limits)
+	if err != nil {
+		return fmt.Errorf("virtual host %q: %w", name, err)
+	}
+	_, err = i.Hosts.ChangeLimits(ctx, name, func(now map[string]int) { clear(now); maps.Copy(now, all) })
+	return err
+}
+
+func (i importer) global(ctx context.Context, p GlobalParameter) error {
+	if i.Globals == nil {
+		i.Logger.Warn("a global parameter was left out: there is nobody to keep it", "name", p.Name)
+		return nil
+	}
+	return i.Globals.Put(ctx, p)
 }
 
 func (i importer) host(ctx context.Context, h host) error {
@@ -75,6 +105,12 @@ func (i importer) host(ctx context.Context, h host) error {
 	if d.DefaultQueueType == "undefined" {
 		d.DefaultQueueType = ""
 	}
+	if len(h.Limits) > 0 {
+		var err error
+		if d.Limits, err = integers(h.Limits); err != nil {
+			return fmt.Errorf("virtual host %q: %w", h.Name, err)
+		}
+	}
 	return i.Hosts.Create(ctx, d)
 }
 
@@ -86,6 +122,12 @@ func (i importer) topicPermission(ctx context.Context, p topicPermission) error 
 	return i.Directory.PutTopicPermission(ctx, access.TopicPermission(p))
 }
 
+// NoVHostError says that something is in a virtual host that does not exist.
+type NoVHostError struct{ VHost string }
+
+// Error names the virtual host.
+func (e *NoVHostError) Error() string { return fmt.Sprintf("there is no virtual host %q", e.VHost) }
+
 // in finds the virtual host of something.
 func (i importer) in(says *string) (*vhost.Host, error) {
 	name := cmp.Or(i.into, says)
@@ -94,12 +136,15 @@ func (i importer) in(says *string) (*vhost.Host, error) {
 	}
 	h := i.Hosts.Host(*name)
 	if h == nil {
-		return nil, fmt.Errorf("there is no virtual host %q", *name)
+		return nil, &NoVHostError{*name}
 	}
 	return h, nil
 }
 
 func (i importer) parameter(ctx context.Context, p parameter) error {
+	if p.Component == limitsComponent {
+		return i.limitsParameter(ctx, p)
+	}
 	if p.Component != string(policy.Operator) {
 		i.Logger.Warn("a parameter was left out: it is of what this broker does not have", "component", p.Component, "name", p.Name)
 		return nil
@@ -110,6 +155,21 @@ func (i importer) parameter(ctx context.Context, p parameter) error {
 	}
 	made.Name, made.VHost = p.Name, p.VHost
 	return i.putPolicy(ctx, policy.Operator, made)
+}
+
+// limitsComponent is the component of the parameter that the limits of a virtual host are.
+const limitsComponent = "vhost-limits"
+
+func (i importer) limitsParameter(ctx context.Context, p parameter) error {
+	h, err := i.in(p.VHost)
+	if err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
+	var limits pairs
+	if err := json.Unmarshal(p.Value, &limits); err != nil {
+		return fmt.Errorf("limits of virtual host %q: %w", h.Name(), err)
+	}
+	return i.limits(ctx, h.Name(), limits)
 }
 
 func (i importer) policy(ctx context.Context, p policyOf) error {

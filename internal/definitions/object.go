@@ -26,6 +26,7 @@ type host struct {
 	Description      string `json:"description"`
 	Tags             tags   `json:"tags"`
 	DefaultQueueType string `json:"default_queue_type"`
+	Limits           pairs  `json:"limits"`
 	Metadata         struct {
 		Description      string `json:"description"`
 		Tags             tags   `json:"tags"`
@@ -50,14 +51,14 @@ type topicPermission struct {
 }
 
 type parameter struct {
-	VHost     *string         `json:"vhost"`
+	VHost     *string         `json:"vhost,omitempty"`
 	Component string          `json:"component"`
 	Name      string          `json:"name"`
 	Value     json.RawMessage `json:"value"`
 }
 
 type policyOf struct {
-	VHost      *string `json:"vhost"`
+	VHost      *string `json:"vhost,omitempty"`
 	Name       string  `json:"name"`
 	Pattern    string  `json:"pattern"`
 	ApplyTo    string  `json:"apply-to"`
@@ -66,7 +67,7 @@ type policyOf struct {
 }
 
 type exchange struct {
-	VHost      *string        `json:"vhost"`
+	VHost      *string        `json:"vhost,omitempty"`
 	Name       string         `json:"name"`
 	Type       string         `json:"type"`
 	Durable    bool           `json:"durable"`
@@ -76,7 +77,7 @@ type exchange struct {
 }
 
 type queue struct {
-	VHost      *string        `json:"vhost"`
+	VHost      *string        `json:"vhost,omitempty"`
 	Name       string         `json:"name"`
 	Type       string         `json:"type"`
 	Durable    bool           `json:"durable"`
@@ -85,7 +86,7 @@ type queue struct {
 }
 
 type binding struct {
-	VHost           *string        `json:"vhost"`
+	VHost           *string        `json:"vhost,omitempty"`
 	Source          string         `json:"source"`
 	Destination     string         `json:"destination"`
 	DestinationType string         `json:"destination_type"`

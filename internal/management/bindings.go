@@ -44,9 +44,19 @@ func propertiesKey(b vhost.Binding) string {
 	return quoteKey(b.Key) + "~" + base64.RawURLEncoding.EncodeToString(sum[:4])
 }
 
-// quoteKey escapes all but letters, digits, dot, minus and underscore.
+// quoteKey escapes all but letters, digits, dot, minus and underscore; a space is a plus.
 func quoteKey(key string) string {
-	return strings.NewReplacer("+", "%20", "~", "%7E").Replace(url.QueryEscape(key))
+	return strings.ReplaceAll(url.QueryEscape(key), "~", "%7E")
+}
+
+// sameKey tells whether a path means a properties key: what is escaped in the key may be
+// escaped there in another way.
+func sameKey(path, key string) bool {
+	name, hash, _ := strings.Cut(path, "~")
+	wantedName, wantedHash, _ := strings.Cut(key, "~")
+	a, err := url.QueryUnescape(name)
+	b, _ := url.QueryUnescape(wantedName) // quoteKey has made it
+	return path == key || err == nil && a == b && hash == wantedHash
 }
 
 func placeBindings(host *vhost.Host, all []vhost.Binding) []placedBinding {
@@ -70,19 +80,11 @@ func bindingsOfQueue(_ *Handler, r *request) (any, error) {
 }
 
 func bindingsFromExchange(_ *Handler, r *request) (any, error) {
-	x, err := r.namedExchange()
-	if err != nil {
-		return nil, err
-	}
-	return plain(r, placeBindings(r.host, r.host.BindingsFrom(x.Name)), shownBinding)
+	return plain(r, placeBindings(r.host, r.host.BindingsFrom(r.exchangeName("name"))), shownBinding)
 }
 
 func bindingsToExchange(_ *Handler, r *request) (any, error) {
-	x, err := r.namedExchange()
-	if err != nil {
-		return nil, err
-	}
-	return plain(r, placeBindings(r.host, r.host.BindingsToExchange(x.Name)), shownBinding)
+	return plain(r, placeBindings(r.host, r.host.BindingsToExchange(r.exchangeName("name"))), shownBinding)
 }
 
 // between are the bindings between the two ends that a path names.
@@ -143,7 +145,7 @@ func postBinding(_ *Handler, r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created(url.PathEscape(b.Destination) + "/" + propertiesKey(b)), nil
+	return created(url.QueryEscape(r.variables["destination"]) + "/" + url.QueryEscape(propertiesKey(b))), nil
 }
 
 // namedBinding is the binding that a path names.
@@ -153,14 +155,7 @@ func namedBinding(r *request) (placedBinding, error) {
 		return placedBinding{}, err
 	}
 	wanted := r.variables["properties"]
-	i := slices.IndexFunc(all, func(b placedBinding) bool {
-		key := propertiesKey(b.Binding)
-		if key == wanted {
-			return true
-		}
-		plain, err := url.PathUnescape(key)
-		return err == nil && plain == wanted
-	})
+	i := slices.IndexFunc(all, func(b placedBinding) bool { return sameKey(wanted, propertiesKey(b.Binding)) })
 	if i < 0 {
 		return placedBinding{}, notFound()
 	}

@@ -1,9 +1,11 @@
 package management
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dormousemq/dormouse/internal/session"
@@ -58,13 +60,27 @@ func shownConnection(c session.Connection, p *period) object {
 	o.add("send_cnt", c.Sent.Count)
 	counted(&o, "send_oct", c.Sent.Octets, a.sent.Octets, b.sent.Octets, p)
 	o = append(o, object{
-		{"send_pend", c.Pending}, {"ssl", false}, {"state", state}, {"timeout", int(c.Heartbeat / time.Second)},
+		{"send_pend", c.Pending}, {"ssl", c.TLS != 0}, {"state", state}, {"timeout", int(c.Heartbeat / time.Second)},
 		{"type", "network"}, {"user", c.User},
 	}...)
+	o = append(o, secured(c)...)
 	if name, ok := c.Properties.Get("connection_name"); ok {
 		o.add("user_provided_name", shownValue(name))
 	}
 	return append(o, object{{"user_who_performed_action", c.User}, {"vhost", c.Host}}...)
+}
+
+// secured is how a connection is encrypted. What Go's TLS does not tell stays null, as all
+// does without TLS.
+func secured(c session.Connection) object {
+	o := object{
+		{"peer_cert_issuer", nil}, {"peer_cert_serial_number", nil}, {"peer_cert_subject", nil}, {"peer_cert_validity", nil},
+		{"ssl_cipher", nil}, {"ssl_hash", nil}, {"ssl_key_exchange", nil},
+	}
+	if c.TLS == 0 {
+		return append(o, member{"ssl_protocol", nil})
+	}
+	return append(o, member{"ssl_protocol", strings.ToLower(strings.ReplaceAll(tls.VersionName(c.TLS), " ", "v"))})
 }
 
 // namedConnection is the connection that a path names.
@@ -160,7 +176,7 @@ func shownChannel(c open, p *period) object {
 		{"connection_details", shownPeer(c.of.Name, c.of.Peer)}, {"confirm", c.Confirm}, {"consumer_count", c.Consumers},
 		{"global_prefetch_count", c.Limit},
 		{"message_stats", channelStats(c.Counts, p.from.channels[key], p.to.channels[key], p)},
-		{"messages_unacknowledged", c.Unacked}, {"messages_unconfirmed", c.Unconfirmed},
+		{"acks_uncommitted", c.UncommittedAcks}, {"messages_uncommitted", c.Uncommitted}, {"messages_unacknowledged", c.Unacked}, {"messages_unconfirmed", c.Unconfirmed},
 		{"name", c.name()}, {"node", nodeName()}, {"number", int(c.Number)}, {"prefetch_count", c.Prefetch}, {"state", "running"},
 		{"transactional", c.Transactional}, {"user", c.of.User}, {"user_who_performed_action", c.of.User}, {"vhost", c.of.Host},
 	}

@@ -29,6 +29,8 @@ func endpoints() []endpoint {
 		policyEndpoints("/policies", policy.Regular, policymakers),
 		policyEndpoints("/operator-policies", policy.Operator, administrators),
 		parameterEndpoints(),
+		definitionEndpoints(),
+		limitEndpoints(),
 		topologyEndpoints(),
 		connectionEndpoints(),
 		nodeEndpoints(),
@@ -65,16 +67,34 @@ func accessEndpoints() []endpoint {
 }
 
 func parameterEndpoints() []endpoint {
-	one := map[string]action{"GET": getParameter, "PUT": putParameter, "DELETE": getParameter}
+	one := map[string]action{"GET": getParameter, "PUT": putParameter, "DELETE": deleteParameter}
 	global := map[string]action{"GET": getGlobal, "PUT": putGlobal, "DELETE": deleteGlobal}
 	return []endpoint{
-		at("/parameters", policymakers, reads(noParameters)),
-		at("/parameters/{component}", policymakers, reads(noParameters)),
-		at("/parameters/{component}/{vhost}", policymakers, reads(noParameters)),
+		at("/parameters", policymakers, reads(listParameters)),
+		at("/parameters/{component}", policymakers, reads(listParameters)),
+		at("/parameters/{component}/{vhost}", policymakers, reads(listParameters)),
 		at("/parameters/{component}/{vhost}/{name}", policymakers, one),
 		at("/global-parameters", policymakers, reads(listGlobals)),
 		at("/global-parameters/{name}", policymakers, global).changedBy(administrators),
 		at("/cluster-name", anyManager, map[string]action{"GET": getClusterName, "PUT": putClusterName}).changedBy(administrators),
+	}
+}
+
+func definitionEndpoints() []endpoint {
+	return []endpoint{
+		at("/definitions", administrators, map[string]action{"GET": getDefinitions, "POST": postDefinitions}),
+		at("/definitions/{of}", administrators, map[string]action{"GET": getDefinitionsOf, "POST": postDefinitionsOf}),
+	}
+}
+
+func limitEndpoints() []endpoint {
+	return []endpoint{
+		at("/vhost-limits", anyManager, reads(listHostLimits)),
+		at("/vhost-limits/{vhost}", anyManager, reads(listHostLimits)),
+		at("/vhost-limits/{vhost}/{limit}", administrators, map[string]action{"PUT": putHostLimit, "DELETE": deleteHostLimit}),
+		at("/user-limits", administrators, reads(listUserLimits)),
+		at("/user-limits/{user}", administrators, reads(listUserLimits)),
+		at("/user-limits/{user}/{limit}", administrators, map[string]action{"PUT": putUserLimit, "DELETE": deleteUserLimit}),
 	}
 }
 
@@ -118,6 +138,7 @@ func connectionEndpoints() []endpoint {
 func nodeEndpoints() []endpoint {
 	return []endpoint{
 		at("/overview", anyManager, reads(getOverview)),
+		at("/version", anyManager, reads(getVersion)),
 		at("/nodes", monitors, reads(listNodes)),
 		at("/nodes/{node}", monitors, reads(getNode)),
 		at("/nodes/{node}/memory", monitors, reads(nodeMemory)),
@@ -142,12 +163,15 @@ func healthEndpoints() []endpoint {
 		at("/health/checks/local-alarms", anyManager, reads(checkAlarms)),
 		at("/health/checks/port-listener/{port}", anyManager, reads(checkPort)),
 		at("/health/checks/protocol-listener/{protocol}", anyManager, reads(checkProtocol)),
+		at("/health/checks/certificate-expiration/{within}/{unit}", anyManager, reads(checkCertificates)),
+		at("/health/checks/metadata-store/initialized", anyManager, reads(checkNothing)),
+		at("/health/checks/metadata-store/initialized/with-data", anyManager, reads(checkNothing)),
 		at("/health/checks/virtual-hosts", anyManager, reads(checkNothing)),
 		at("/health/checks/node-is-quorum-critical", anyManager, reads(checkSingleNode)),
 		at("/health/checks/is-in-service", anyManager, reads(checkNothing)),
 		at("/health/checks/below-node-connection-limit", anyManager, reads(checkNothing)),
 		at("/health/checks/ready-to-serve-clients", anyManager, reads(checkNothing)),
 		at("/health/checks/quorum-queues-without-elected-leaders/all-vhosts/pattern/{pattern}", anyManager, reads(checkNothing)),
-		at("/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}", anyManager, reads(checkNothing)),
+		at("/health/checks/quorum-queues-without-elected-leaders/vhost/{of}/pattern/{pattern}", anyManager, reads(checkNothing)),
 	}
 }

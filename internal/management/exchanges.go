@@ -1,7 +1,7 @@
 package management
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/vhost"
@@ -73,7 +73,7 @@ func getExchange(h *Handler, r *request) (any, error) {
 	// From which channels and to which queues messages go is not counted.
 	o.add("incoming", []object{})
 	o.add("outgoing", []object{})
-	return o, nil
+	return o.columns(r), nil
 }
 
 func putExchange(_ *Handler, r *request) (any, error) {
@@ -87,6 +87,9 @@ func putExchange(_ *Handler, r *request) (any, error) {
 	}
 	if _, has := body["type"]; !has {
 		d.Type = "direct"
+	}
+	if !slices.ContainsFunc(vhost.ExchangeTypes(), func(t vhost.ExchangeType) bool { return t.Name == d.Type }) {
+		return nil, badRequest("invalid exchange type '" + d.Type + "'")
 	}
 	for name, at := range map[string]*bool{"durable": &d.Durable, "auto_delete": &d.AutoDelete, "internal": &d.Internal} {
 		if *at, err = body.flag(name); err != nil {
@@ -125,5 +128,3 @@ func deleteExchange(_ *Handler, r *request) (any, error) {
 	}
 	return nil, r.host.DeleteExchange(r.http.Context(), x.Name, r.is("if-unused"))
 }
-
-func splitColumns(s string) []string { return strings.Split(s, ",") }

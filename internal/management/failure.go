@@ -2,6 +2,7 @@ package management
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/dormousemq/dormouse/internal/policy"
@@ -44,6 +45,30 @@ func notAuthorised(reason string) error {
 }
 
 func accessRefused() error { return notAuthorised("Access refused.") }
+
+// channelFailure says what a channel would be closed with, for the operations that
+// RabbitMQ does by a channel of its own.
+func channelFailure(err error) error {
+	e, ok := errors.AsType[*wire.Exception](err)
+	switch {
+	case ok && e.Code == wire.PreconditionFailed:
+		return badRequest(e.Error())
+	case ok && e.Code == wire.NotImplemented:
+		return badRequest(fmt.Sprintf("%d %s", e.Code, e.Text))
+	}
+	return err
+}
+
+// maxName is how long a name may be, in bytes.
+const maxName = 255
+
+// checkName refuses a name of a queue that is too long for AMQP.
+func checkName(what, name string) error {
+	if len(name) > maxName {
+		return badRequest(fmt.Sprintf("%s should be less than %d bytes, actually was %d\n", what, maxName, len(name)))
+	}
+	return nil
+}
 
 // asFailure makes a failure of what another package has returned.
 func asFailure(err error) *failure {

@@ -34,6 +34,7 @@ type Options struct {
 type Listener struct {
 	Protocol string // "amqp", "amqp/ssl", "http"
 	Address  net.Addr
+	Expires  time.Time // of the first of its certificates, zero if it has none
 }
 
 // TLS tells whether what goes over it is encrypted.
@@ -57,13 +58,12 @@ type Handler struct {
 	logins  logins
 	asked   chan struct{} // closed by the first request
 	asking  sync.Once
-	// parameters makes one change of a global parameter at a time.
-	parameters sync.Mutex
+	globals *Globals
 }
 
 // New returns a handler.
 func New(o Options) *Handler {
-	return &Handler{Options: o, started: time.Now(), routes: newRoutes(endpoints()), asked: make(chan struct{})}
+	return &Handler{Options: o, started: time.Now(), routes: newRoutes(endpoints()), asked: make(chan struct{}), globals: NewGlobals(o.Store)}
 }
 
 // maxBody is the largest body of a request, in bytes, as in RabbitMQ.
@@ -130,6 +130,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, httpRequest *http.Request) {
 		refuse(w, f)
 		return
 	}
+	download(w, r)
 	reply(w, answer)
 }
 
@@ -155,13 +156,18 @@ func reply(w http.ResponseWriter, answer any) {
 			w.Header().Set("Location", string(a))
 		}
 		w.WriteHeader(http.StatusCreated)
+	case rawJSON:
+		writeText(w, http.StatusOK, a)
 	default:
 		write(w, http.StatusOK, answer)
 	}
 }
 
 func write(w http.ResponseWriter, status int, answer any) {
-	text := appendJSON(nil, answer)
+	writeText(w, status, appendJSON(nil, answer))
+}
+
+func writeText(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)

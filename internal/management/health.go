@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dormousemq/dormouse/internal/access"
 	"github.com/dormousemq/dormouse/internal/message"
@@ -15,6 +16,41 @@ import (
 )
 
 // Source: https://www.rabbitmq.com/docs/monitoring#health-checks.
+
+// checkCertificates finds certificates of listeners that expire within the given time.
+func checkCertificates(h *Handler, r *request) (any, error) {
+	within, err := strconv.Atoi(r.variables["within"])
+	if err != nil {
+		return nil, badRequest("Invalid expiration value.")
+	}
+	end := time.Now()
+	switch r.variables["unit"] {
+	case "days":
+		end = end.AddDate(0, 0, within)
+	case "weeks":
+		end = end.AddDate(0, 0, 7*within)
+	case "months":
+		end = end.AddDate(0, within, 0)
+	case "years":
+		end = end.AddDate(within, 0, 0)
+	default:
+		return nil, badRequest("Time unit not recognised. Supported units: days, weeks, months, years.")
+	}
+	expired := []object{}
+	for _, l := range h.listeners() {
+		if l.Expires.IsZero() || l.Expires.After(end) {
+			continue
+		}
+		host, port := ends(l.Address)
+		expired = append(expired, object{
+			{"name", l.Protocol}, {"host", host}, {"port", port}, {"expires_on", l.Expires.UTC().Format(time.DateTime)},
+		})
+	}
+	if len(expired) > 0 {
+		return nil, unhealthy("Certificates expiring", member{"expired", expired})
+	}
+	return healthy, nil
+}
 
 var healthy = object{{"status", "ok"}}
 

@@ -165,16 +165,17 @@ func pageOf(r *request) (*page, error) {
 		return nil, nil
 	}
 	number, err := strconv.Atoi(query.Get("page"))
-	size := defaultPageSize
+	size, said := defaultPageSize, "undefined"
 	if err == nil && query.Has("page_size") {
-		size, err = strconv.Atoi(query.Get("page_size"))
+		said = query.Get("page_size")
+		size, err = strconv.Atoi(said)
 	}
 	if err != nil {
 		return nil, badRequest("Pagination parameters are invalid")
 	}
 	if number < 1 || size < 1 || size > maxPageSize {
 		return nil, &failure{http.StatusBadRequest, "invalid_pagination_parameters",
-			fmt.Sprintf("Invalid pagination parameters: page number %d, page size %d", number, size)}
+			fmt.Sprintf("Invalid pagination parameters: page number %d, page size %s", number, said)}
 	}
 	return &page{number, size}, nil
 }

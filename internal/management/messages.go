@@ -26,7 +26,7 @@ func publish(_ *Handler, r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := body.needs("routing_key", "payload", "payload_encoding"); err != nil {
+	if err := body.needs("routing_key", "properties", "payload", "payload_encoding"); err != nil {
 		return nil, err
 	}
 	m, err := r.message(exchange, body)
@@ -42,7 +42,7 @@ func publish(_ *Handler, r *request) (any, error) {
 	waiting := make(waiter, 1)
 	outcome, err := r.host.Publish(m, waiting, 0)
 	if err != nil {
-		return nil, err
+		return nil, channelFailure(err)
 	}
 	if outcome == vhost.Routed {
 		if err := waiting.wait(r.http.Context()); err != nil {
@@ -88,13 +88,14 @@ func (r *request) message(exchange string, body fields) (*message.Message, error
 	if p.Has(wire.FlagUserID) && p.UserID != r.user.Name() && !r.user.Has(access.Impersonator) {
 		return nil, badRequest(fmt.Sprintf("406 PRECONDITION_FAILED - user_id property set to '%s' but authenticated user was '%s'", p.UserID, r.user.Name()))
 	}
-	return message.New(exchange, key, p.AppendTo(nil), payload)
+	m, err := message.New(exchange, key, p.AppendTo(nil), payload)
+	return m, channelFailure(err)
 }
 
 func payloadOf(body fields) ([]byte, error) {
-	payload, err := body.text("payload")
-	if err != nil {
-		return nil, err
+	payload, ok := body["payload"].(string)
+	if !ok {
+		return nil, badRequest("payload_not_string")
 	}
 	switch body["payload_encoding"] {
 	case "string":
@@ -138,8 +139,8 @@ func propertiesOf(given map[string]any) (*wire.Properties, error) {
 			continue
 		}
 		s, ok := v.(string)
-		if !ok || len(s) > 255 {
-			return nil, badRequest([]any{"not_a_string", t.name})
+		if !ok || len(s) > maxName {
+			return nil, badRequest([]any{"not_string", t.name})
 		}
 		p.Flags |= t.flag
 		*t.of(p) = s
@@ -243,10 +244,10 @@ func get(_ *Handler, r *request) (any, error) {
 	all := []object{}
 	var held []queue.Delivery
 	defer func() { settle.apply(r.host, held) }()
-	for range count {
+	for n := 0; n != count; n++ { // below 0: all there are, as in RabbitMQ
 		d, found, err := r.host.Get(nil, q.Name(), &queue.Consumer{NoAck: settle == nil})
 		if err != nil {
-			return nil, err
+			return nil, channelFailure(err)
 		}
 		if !found {
 			break

@@ -19,7 +19,7 @@ func getNode(h *Handler, r *request) (any, error) {
 	if r.variables["node"] != nodeName() {
 		return nil, notFound()
 	}
-	return h.shownNode(), nil
+	return h.shownNode().columns(r), nil
 }
 
 // shownNode is this process as RabbitMQ shows a node. Erlang's processes are goroutines
@@ -32,8 +32,12 @@ func (h *Handler) shownNode() object {
 	alarms := h.Sessions.Alarms()
 	now, p := h.churnNow(), h.samples.now()
 	mechanisms := []object{}
-	for _, name := range []string{"AMQPLAIN", "PLAIN"} {
-		mechanisms = append(mechanisms, object{{"name", name}, {"description", "SASL " + name + " authentication mechanism"}, {"enabled", true}})
+	for _, m := range []struct{ name, description string }{
+		{"AMQPLAIN", "QPid AMQPLAIN mechanism"},
+		{"PLAIN", "SASL PLAIN authentication mechanism"},
+		{"EXTERNAL", "TLS peer verification-based authentication plugin. Used in combination with the EXTERNAL SASL mechanism."},
+	} {
+		mechanisms = append(mechanisms, object{{"name", m.name}, {"description", m.description}, {"enabled", true}})
 	}
 	o := object{
 		{"partitions", []string{}}, {"os_pid", strconv.Itoa(os.Getpid())},

@@ -48,7 +48,7 @@ func (o object) at(path string) any {
 	}
 }
 
-// only returns what is at the given paths.
+// only returns what is at the given paths. Of arguments all are returned, as in RabbitMQ.
 func (o object) only(paths []string) object {
 	var kept object
 	deeper := map[string][]string{}
@@ -66,13 +66,21 @@ func (o object) only(paths []string) object {
 		}
 		inner, isObject := m.value.(object)
 		switch {
-		case rests[0] == "":
+		case rests[0] == "" || m.name == "arguments":
 			kept = append(kept, m)
 		case isObject:
 			kept = append(kept, member{m.name, inner.only(rests)})
 		}
 	}
 	return kept
+}
+
+// columns is what the query asks for of a single object, all if it does not say.
+func (o object) columns(r *request) object {
+	if paths := r.param("columns"); paths != "" {
+		return o.only(strings.Split(paths, ","))
+	}
+	return o
 }
 
 // appendJSON appends v as JSON.

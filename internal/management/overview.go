@@ -80,7 +80,7 @@ func getOverview(h *Handler, r *request) (any, error) {
 	}
 	connections := h.connections(r)
 	o := object{
-		{"management_version", session.Version}, {"rates_mode", "basic"}, {"sample_retention_policies", object{}},
+		{"management_version", session.Version}, {"rates_mode", "basic"}, {"sample_retention_policies", object{{"global", []any{}}, {"basic", []any{}}, {"detailed", []any{}}}},
 		{"exchange_types", exchangeTypes()}, {"product_version", session.Version}, {"product_name", "Dormouse"},
 		{"rabbitmq_version", session.Version}, {"cluster_name", h.clusterName()}, {"cluster_tags", object{}}, {"node_tags", object{}},
 		{"erlang_version", ""}, {"erlang_full_version", runtime.Version()}, {"disable_stats", false},
@@ -98,8 +98,10 @@ func getOverview(h *Handler, r *request) (any, error) {
 		o.add("listeners", h.shownListeners())
 		o.add("contexts", h.contexts())
 	}
-	return o, nil
+	return o.columns(r), nil
 }
+
+func getVersion(*Handler, *request) (any, error) { return session.Version, nil }
 
 // lengths is how much is in queues.
 func lengths(now, a, b hostCounts, p *period) object {

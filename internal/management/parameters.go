@@ -1,11 +1,12 @@
 package management
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
+
+	"github.com/dormousemq/dormouse/internal/definitions"
 )
 
 // Global parameters are kept in the store as JSON, under this prefix and their names.
@@ -13,25 +14,6 @@ const parameterKey = "global-parameter\x00"
 
 // clusterNameKey is the global parameter that the name of the cluster is.
 const clusterNameKey = "cluster_name"
-
-// globals are the global parameters by name.
-func (h *Handler) globals() (map[string]any, error) {
-	definitions, err := h.Store.Definitions(parameterKey)
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]any{}
-	for key, value := range definitions {
-		decoder := json.NewDecoder(bytes.NewReader(value))
-		decoder.UseNumber()
-		var v any
-		if err := decoder.Decode(&v); err != nil {
-			return nil, err
-		}
-		all[strings.TrimPrefix(key, parameterKey)] = v
-	}
-	return all, nil
-}
 
 func shownGlobal(name string, value any) object {
 	return object{{"name", name}, {"value", shownJSON(value)}}
@@ -57,7 +39,7 @@ func shownJSON(v any) any {
 }
 
 func listGlobals(h *Handler, r *request) (any, error) {
-	all, err := h.globals()
+	all, err := h.globals.values()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +47,7 @@ func listGlobals(h *Handler, r *request) (any, error) {
 }
 
 func getGlobal(h *Handler, r *request) (any, error) {
-	all, err := h.globals()
+	all, err := h.globals.values()
 	if err != nil {
 		return nil, err
 	}
@@ -84,48 +66,32 @@ func putGlobal(h *Handler, r *request) (any, error) {
 	if err := body.needs("value"); err != nil {
 		return nil, err
 	}
-	existed, err := h.setGlobal(r, r.variables["name"], body["value"])
+	existed, err := h.setGlobal(r.http.Context(), r.variables["name"], body["value"])
 	if err != nil {
 		return nil, err
 	}
 	return madeUnless(existed), nil
 }
 
-func (h *Handler) setGlobal(r *request, name string, value any) (existed bool, err error) {
-	h.parameters.Lock()
-	defer h.parameters.Unlock()
-	all, err := h.globals()
-	if err != nil {
-		return false, err
-	}
+func (h *Handler) setGlobal(ctx context.Context, name string, value any) (existed bool, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return false, err
 	}
-	_, existed = all[name]
-	tx := h.Store.Begin()
-	tx.SetDefinition(parameterKey+name, text)
-	return existed, tx.Wait(r.http.Context())
+	return h.globals.set(ctx, definitions.GlobalParameter{Name: name, Value: text})
 }
 
 func deleteGlobal(h *Handler, r *request) (any, error) {
-	h.parameters.Lock()
-	defer h.parameters.Unlock()
-	all, err := h.globals()
-	if err != nil {
-		return nil, err
+	existed, err := h.globals.remove(r.http.Context(), r.variables["name"])
+	if err == nil && !existed {
+		err = notFound()
 	}
-	if _, has := all[r.variables["name"]]; !has {
-		return nil, notFound()
-	}
-	tx := h.Store.Begin()
-	tx.DeleteDefinition(parameterKey + r.variables["name"])
-	return nil, tx.Wait(r.http.Context())
+	return nil, err
 }
 
 // clusterName is the name that was given to the cluster, or that of its node.
 func (h *Handler) clusterName() string {
-	all, err := h.globals()
+	all, err := h.globals.values()
 	if err != nil {
 		return nodeName()
 	}
@@ -151,23 +117,6 @@ func putClusterName(h *Handler, r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = h.setGlobal(r, clusterNameKey, name)
+	_, err = h.setGlobal(r.http.Context(), clusterNameKey, name)
 	return nil, err
-}
-
-// noParameters is the list of parameters: there are no components, such as federation
-// and shovels, that would have any.
-func noParameters(*Handler, *request) (any, error) { return []object{}, nil }
-
-func getParameter(*Handler, *request) (any, error) { return nil, notFound() }
-
-func putParameter(_ *Handler, r *request) (any, error) {
-	body, err := r.body()
-	if err != nil {
-		return nil, err
-	}
-	if err := body.needs("value"); err != nil {
-		return nil, err
-	}
-	return nil, badRequest("Validation failed\n\ncomponent " + r.variables["component"] + " not found\n")
 }

@@ -41,9 +41,29 @@ func declaredQueue(q hosted, totals bool) object {
 		c := q.Counts()
 		o = append(o, object{{"messages", c.Ready + c.Unacked}, {"messages_ready", c.Ready}, {"messages_unacknowledged", c.Unacked}}...)
 	}
-	return append(o, object{
-		{"name", q.Name()}, {"node", nodeName()}, {"state", "running"}, {"type", string(q.Settings().Type)}, {"vhost", q.host.Name()},
+	kind := q.Settings().Type
+	effective, _ := q.host.QueuePolicy(q.Name())
+	o = append(o, object{
+		{"effective_policy_definition", shownDefinition(effective.Definition)},
+		{"policy", orNull(effective.Policy)}, {"operator_policy", orNull(effective.OperatorPolicy)},
+		{"internal", false}, {"internal_owner", false},
+		{"name", q.Name()}, {"node", nodeName()}, {"state", "running"}, {"type", string(kind)}, {"vhost", q.host.Name()},
 	}...)
+	if kind != queue.Classic {
+		o = append(o, members()...)
+	}
+	if kind == queue.Quorum {
+		o.add("delivery_limit", deliveryLimit(q.Settings()))
+	}
+	return o
+}
+
+// orNull is a name, null if there is none.
+func orNull(name string) any {
+	if name == "" {
+		return nil
+	}
+	return name
 }
 
 // shownArguments are the arguments of a queue, its type always among them.
@@ -97,8 +117,12 @@ func shownQueue(q hosted, p *period) object {
 	counted(&o, "messages_unacknowledged", now.unacked, a.unacked, b.unacked, p)
 	o.add("messages_unacknowledged_ram", i.Unacked)
 	o = append(o, object{{"name", q.Name()}, {"node", nodeName()}}...)
+	if kind != queue.Classic {
+		o = append(o, members()...)
+	}
 	if kind == queue.Quorum {
-		o = append(o, quorumMembers(i, q.Settings())...)
+		o.add("delivery_limit", deliveryLimit(q.Settings()))
+		o = append(o, priorities(i)...)
 	}
 	o = append(o, object{{"state", "running"}, {"type", string(kind)}, {"vhost", q.host.Name()}}...)
 	if kind == queue.Classic {
@@ -140,25 +164,31 @@ func persistentBytes(q hosted, i queue.Info) int64 {
 	return (i.ReadyBytes + i.UnackedBytes) * int64(persistent(q, i)) / all
 }
 
-// quorumMembers is what only quorum queues have.
-func quorumMembers(i queue.Info, s queue.Settings) object {
+// members are those of a queue that RabbitMQ keeps on several nodes.
+func members() object {
 	self := []string{nodeName()}
-	o := object{{"leader", nodeName()}, {"members", self}, {"online", self}}
+	return object{{"leader", nodeName()}, {"members", self}, {"online", self}}
+}
+
+func deliveryLimit(s queue.Settings) any {
 	if s.DeliveryLimit == queue.Unlimited {
-		o.add("delivery_limit", "unlimited")
-	} else {
-		o.add("delivery_limit", s.DeliveryLimit)
+		return "unlimited"
 	}
-	priorities := object{}
-	for p := range int(s.MaxPriority) + 1 {
-		if n := i.Priorities[p]; n > 0 {
-			priorities.add(strconv.Itoa(p), n)
+	return s.DeliveryLimit
+}
+
+// priorities is what only quorum queues count.
+func priorities(i queue.Info) object {
+	of := object{}
+	for p, n := range i.Priorities {
+		if n > 0 {
+			of.add(strconv.Itoa(p), n)
 		}
 	}
-	return append(o, object{
-		{"messages_active_priorities", len(priorities)}, {"messages_by_priority", priorities},
+	return object{
+		{"messages_active_priorities", len(of)}, {"messages_by_priority", of},
 		{"messages_dlx", i.DeadLetters}, {"messages_ready_returned", i.Returned},
-	}...)
+	}
 }
 
 // namedQueue is the queue that a path names.
@@ -191,10 +221,7 @@ func getQueue(h *Handler, r *request) (any, error) {
 	// By which exchanges messages come, and to which channels they go, is not counted.
 	o.add("incoming", []object{})
 	o.add("deliveries", []object{})
-	if columns := r.param("columns"); columns != "" {
-		return cut([]object{o}, splitColumns(columns))[0], nil
-	}
-	return o, nil
+	return o.columns(r), nil
 }
 
 func putQueue(_ *Handler, r *request) (any, error) {
@@ -203,6 +230,9 @@ func putQueue(_ *Handler, r *request) (any, error) {
 		return nil, err
 	}
 	d := vhost.QueueDeclare{Name: r.variables["name"]}
+	if err := checkName("queue", d.Name); err != nil {
+		return nil, err
+	}
 	if d.Durable, err = body.flag("durable"); err != nil {
 		return nil, err
 	}

@@ -33,14 +33,27 @@ type fields map[string]any
 
 // body reads the body, which may be empty.
 func (r *request) body() (fields, error) {
-	text, err := io.ReadAll(r.http.Body)
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, badRequest("Exceeded HTTP request body size limit")
-	}
+	text, err := r.text()
 	if err != nil {
-		return nil, badRequest("the request body could not be read")
+		return nil, err
 	}
 	return parse(text)
+}
+
+func (r *request) text() ([]byte, error) {
+	text, err := io.ReadAll(r.http.Body)
+	return text, bodyFailure(err)
+}
+
+// bodyFailure says why a body could not be read, nil if it could.
+func bodyFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return badRequest("Exceeded HTTP request body size limit")
+	}
+	return badRequest("the request body could not be read")
 }
 
 func parse(text []byte) (fields, error) {

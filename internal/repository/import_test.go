@@ -96,7 +96,7 @@ var direction = []struct {
 	},
 	{
 		packages: "internal/management",
-		ours:     "internal/access internal/message internal/policy internal/queue internal/session internal/store internal/vhost internal/wire",
+		ours:     "internal/access internal/definitions internal/message internal/policy internal/queue internal/session internal/store internal/vhost internal/wire",
 		others:   "golang.org/x/sys",
 		because:  "the management API looks at the broker's parts, and they know nothing of it",
 	},

@@ -30,6 +30,7 @@ type channel struct {
 	published   uint64 // messages, while confirming
 	publishes   atomic.Uint64
 	transaction *transaction
+	uncommitted uncommitted
 	reply       *replyConsumer
 	permit      permit
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"crypto/tls"
 	"maps"
 	"net"
 	"slices"
@@ -24,8 +25,9 @@ type Connection struct {
 	ChannelMax     int
 	FrameMax       uint32
 	Heartbeat      time.Duration
-	Blocked        bool // it wants to publish and may not
-	Pending        int  // bytes that wait to be written
+	TLS            uint16 // its version, as of crypto/tls; 0 if the connection is not encrypted
+	Blocked        bool   // it wants to publish and may not
+	Pending        int    // bytes that wait to be written
 	Received, Sent Traffic
 	Channels       []Channel // by number
 }
@@ -40,7 +42,9 @@ type Channel struct {
 	Consumers     int
 	Unacked       int
 	Unconfirmed   int
-	Counts        Counts
+	// Uncommitted and UncommittedAcks are what a transaction has gathered.
+	Uncommitted, UncommittedAcks int
+	Counts                       Counts
 }
 
 // Connections are the open connections by name.
@@ -162,6 +166,9 @@ func (c *conn) inspect() (Connection, bool) {
 		ChannelMax: c.channelMax, FrameMax: c.frameMax, Heartbeat: c.heartbeat,
 		Blocked: c.blocked, Pending: c.out.size, Received: c.received.now(), Sent: c.sent.now(),
 	}
+	if secured, ok := c.net.(*tls.Conn); ok {
+		seen.TLS = secured.ConnectionState().Version
+	}
 	for _, ch := range c.channels {
 		if !ch.closed {
 			seen.Channels = append(seen.Channels, ch.inspect())
@@ -180,6 +187,7 @@ func (ch *channel) inspect() Channel {
 	if ch.confirming {
 		seen.Unconfirmed = int(ch.publishes.Load() - ch.unconfirmed - ch.confirms.resolved())
 	}
+	seen.Uncommitted, seen.UncommittedAcks = int(ch.uncommitted.messages.Load()), int(ch.uncommitted.acks.Load())
 	return seen
 }
 

@@ -41,6 +41,7 @@ func (ch *channel) publish() error {
 		if err := ch.transaction.publish(ch.conn.host, m, p.mandatory); err != nil {
 			return err
 		}
+		ch.uncommitted.messages.Add(1)
 		return ch.conn.hold(sizeOf(m))
 	}
 	var waiter store.Waiter

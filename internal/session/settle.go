@@ -72,6 +72,7 @@ func (ch *channel) settle(tag uint64, multiple bool, v verdict) error {
 	}
 	if ch.transaction != nil {
 		ch.transaction.settle(v, list)
+		ch.uncommitted.acks.Add(uint32(len(list)))
 	} else {
 		c.apply(v, list)
 		ch.resumeHeld()

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/dormousemq/dormouse/internal/message"
 	"github.com/dormousemq/dormouse/internal/queue"
@@ -18,6 +19,14 @@ type transaction struct {
 	messages []outgoing
 	size     int // of the messages, see sizeOf
 	settled  []settled
+}
+
+// uncommitted is how much a transaction has gathered, for others to look at.
+type uncommitted struct{ messages, acks atomic.Uint32 }
+
+func (u *uncommitted) reset() {
+	u.messages.Store(0)
+	u.acks.Store(0)
 }
 
 type outgoing struct {
@@ -82,6 +91,7 @@ func (ch *channel) commit() error {
 		return notTransactional()
 	}
 	ch.transaction = &transaction{}
+	ch.uncommitted.reset()
 	c := ch.conn
 	c.let(t.size)
 	c.publishing.Store(true)
@@ -161,6 +171,7 @@ func (ch *channel) rollback() error {
 		return notTransactional()
 	}
 	ch.transaction = &transaction{}
+	ch.uncommitted.reset()
 	ch.conn.let(t.size)
 	ch.conn.mu.Lock()
 	ch.unacked.putBack(t.release(nil))

@@ -27,7 +27,8 @@ type Description struct {
 	Name             string
 	Description      string
 	Tags             []string
-	DefaultQueueType string // of queues that are declared without x-queue-type; "" is classic
+	Limits           map[string]int // by [MaxConnections] and [MaxQueues]
+	DefaultQueueType string         // of queues that are declared without x-queue-type; "" is classic
 }
 
 // Options make Hosts. Store, Clock and Logger must be set.
@@ -168,9 +169,9 @@ func (hs *Hosts) All() []*Host {
 	return slices.SortedFunc(maps.Values(hs.byName), func(a, b *Host) int { return cmp.Compare(a.name, b.name) })
 }
 
-// Create makes a host, or changes the description of the one of that name.
+// Create makes a host, or changes the description of the one of that name. Without limits it keeps those that it has.
 func (hs *Hosts) Create(ctx context.Context, d Description) error {
-	d.Tags = slices.Clone(d.Tags)
+	d.Tags, d.Limits = slices.Clone(d.Tags), maps.Clone(d.Limits)
 	hs.changing.Lock()
 	defer hs.changing.Unlock()
 	if hs.Host(d.Name) == nil {
@@ -182,6 +183,9 @@ func (hs *Hosts) Create(ctx context.Context, d Description) error {
 	hs.mu.Lock()
 	if h := hs.byName[d.Name]; h != nil {
 		h.mu.Lock()
+		if d.Limits == nil {
+			d.Limits = h.description.Limits
+		}
 		h.description = d
 		h.mu.Unlock()
 	} else {
@@ -267,11 +271,14 @@ func encodeDescription(d Description) []byte {
 	return wire.Table{
 		{Name: "name", Value: d.Name}, {Name: "description", Value: d.Description}, {Name: "tags", Value: tags},
 		{Name: "default-queue-type", Value: d.DefaultQueueType},
+		{Name: "limits", Value: encodeLimits(d.Limits)},
 	}.AppendTo(nil)
 }
 
 func decodeDescription(t wire.Table) Description {
 	d := Description{Name: text(t, "name"), Description: text(t, "description"), DefaultQueueType: text(t, "default-queue-type")}
+	limits, _ := t.Get("limits")
+	d.Limits = decodeLimits(limits)
 	v, _ := t.Get("tags")
 	tags, _ := v.([]any)
 	for _, tag := range tags {

@@ -186,6 +186,8 @@ func ExchangeTypes() []ExchangeType {
 		{"fanout", "AMQP fanout exchange, as per the AMQP specification"},
 		{"headers", "AMQP headers exchange, as per the AMQP specification"},
 		{"topic", "AMQP topic exchange, as per the AMQP specification"},
+		{consistentHashType, "Consistent Hashing Exchange"},
 		{delayedMessage, "Delayed Message Exchange."},
+		{randomType, "Randomly picks a binding (queue) to route via (to)."},
 	}
 }
