@@ -294,6 +294,38 @@ func consumeCases() []Case {
 			first.Stop()
 			c.Equal("second", second.Bodies(2), []string{"1", "2"})
 		}),
+		[]Case{
+			{"consume/single active consumer of the highest priority/classic", func(c *C) {
+				q := c.Queue("q", classic, amqp.Table{"x-single-active-consumer": true})
+				first := c.Consume(q, consume{})
+				higher := c.Consume(q, consume{Args: amqp.Table{"x-priority": int32(5)}})
+				c.Fill(q, "1")
+				c.Equal("the first stays active", first.Bodies(1), []string{"1"})
+				c.OK(first.ch.Ack(0, true))
+				c.Fill(q, "2")
+				c.Equal("the first stays active", first.Bodies(1), []string{"2"})
+				first.Stop()
+				c.Equal("the other", higher.Bodies(1), []string{"2"})
+			}},
+			{"consume/single active consumer of the highest priority/quorum", func(c *C) {
+				if c.version.before(v40) {
+					c.Skip("its quorum queues do not look at the priority")
+				}
+				q := c.Queue("q", quorum, amqp.Table{"x-single-active-consumer": true})
+				first := c.Consume(q, consume{})
+				c.Fill(q, "1")
+				c.Equal("alone", first.Bodies(1), []string{"1"})
+				second := c.Consume(q, consume{Args: amqp.Table{"x-priority": int32(5)}})
+				third := c.Consume(q, consume{Args: amqp.Table{"x-priority": int32(9)}})
+				c.Fill(q, "2")
+				c.OK(first.ch.Ack(0, true))
+				c.Equal("takes over once the first has settled", third.Bodies(1), []string{"2"})
+				third.Stop()
+				c.Equal("next in priority", second.Bodies(1), []string{"2"})
+				second.Stop()
+				c.Equal("last", first.Bodies(1), []string{"2"})
+			}},
+		},
 		both("consume/deleting the queue cancels", func(c *C, kind string) {
 			q := c.Queue("q", kind, nil)
 			k := c.Consume(q, consume{})

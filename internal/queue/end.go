@@ -72,7 +72,7 @@ func (q *Queue) Close() {
 
 func (q *Queue) end() {
 	q.deleted = true
-	q.consumers, q.line, q.active, q.outbox, q.held = nil, nil, nil, nil, nil
+	q.consumers, q.line, q.active, q.heir, q.outbox, q.held = nil, nil, nil, nil, nil, nil
 	for _, b := range q.levels {
 		b.clear()
 	}

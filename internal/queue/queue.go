@@ -66,6 +66,7 @@ type Queue struct {
 	consumers []*Consumer // in order of subscription
 	line      line
 	active    *Consumer // the one that is served, with SingleActiveConsumer
+	heir      *Consumer // the one that takes over from it, when it has settled all it has
 
 	outbox   []dead      // to be dead-lettered, in order
 	draining bool        // somebody is at it
@@ -430,6 +431,7 @@ func (q *Queue) release(e *Entry) bool {
 	q.unacked--
 	q.lent -= e.weight()
 	e.consumer.unacked--
+	q.elect()
 	q.resume(e.consumer)
 	return true
 }

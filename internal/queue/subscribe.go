@@ -34,9 +34,7 @@ func (q *Queue) Consume(c *Consumer) error {
 		}
 		c.timeout = q.settings.ConsumerTimeout
 		q.consumers = append(q.consumers, c)
-		if q.settings.SingleActiveConsumer && q.active == nil {
-			q.active = c
-		}
+		q.elect()
 		q.resume(c)
 	})
 	if err == nil {
@@ -57,8 +55,9 @@ func (q *Queue) Cancel(c *Consumer) (last bool) {
 		q.line.leave(c)
 		last = len(q.consumers) == 0
 		if q.active == c {
-			q.elect()
+			q.active = nil
 		}
+		q.elect()
 		c.queue = nil
 		if c.out.first == nil {
 			delete(q.holders, c)
@@ -74,7 +73,7 @@ func (q *Queue) Resume(c *Consumer) {
 }
 
 func (q *Queue) resume(c *Consumer) {
-	if c.queue == Source(q) && c.hasCredit() && (!q.settings.SingleActiveConsumer || q.active == c) {
+	if c.queue == Source(q) && c.hasCredit() && (!q.settings.SingleActiveConsumer || q.active == c && q.heir == nil) {
 		q.line.join(c)
 	}
 }

@@ -134,6 +134,7 @@ func (q *Queue) lapsed(tx *store.Tx, c *Consumer, now time.Time) {
 	}
 	q.line.leave(c)
 	if q.active == c {
+		q.active = nil
 		q.elect()
 	}
 	if c.Sink != nil {
@@ -147,22 +148,6 @@ func (q *Queue) settleLapsed(e *Entry) {
 	if c.lapsed--; c.lapsed > 0 {
 		return
 	}
-	if q.settings.SingleActiveConsumer && q.active == nil {
-		q.elect()
-	}
+	q.elect()
 	q.resume(c)
-}
-
-// elect chooses the single active consumer: of those that none of their messages has
-// lapsed, that of the highest priority, and then the first.
-func (q *Queue) elect() {
-	q.active = nil
-	for _, c := range q.consumers {
-		if c.lapsed == 0 && (q.active == nil || c.Priority > q.active.Priority) {
-			q.active = c
-		}
-	}
-	if q.active != nil {
-		q.resume(q.active)
-	}
 }
