@@ -17,6 +17,7 @@ package dormousetest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"testing"
@@ -26,27 +27,29 @@ import (
 	"github.com/dormousemq/dormouse/internal/clock"
 )
 
-// start is the time that a Broker's clock shows at first.
-var start = time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
+// epoch is the time that a Broker's clock shows at first.
+var epoch = time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Broker is a broker in memory that ends with its test.
+// Broker is a broker in memory.
 type Broker struct {
 	broker  *broker.Broker
 	clock   *clock.Virtual  // nil inside a bubble
 	memory  *memoryListener // nil outside of one
 	address string
+	served  chan struct{} // closed when the broker has ended
 }
 
 // NewBroker starts a broker on a free loopback port, with a clock that stands still at
 // 1 January 2030 until [Broker.Advance] moves it. It logs to the test, and is closed when the test ends.
 func NewBroker(t testing.TB) *Broker {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("dormousetest: %v", err)
-	}
-	v := clock.NewVirtual(start)
-	return run(t, &Broker{clock: v}, v, l)
+	return run(t, start)
+}
+
+// Start starts a broker as [NewBroker] does for what has no testing.TB: examples, and a TestMain whose tests
+// share one broker. It logs nothing. End it with [Broker.Close].
+func Start() (*Broker, error) {
+	return start(slog.New(slog.DiscardHandler))
 }
 
 // NewBubbleBroker starts a broker for a testing/synctest bubble, whose clock it goes by.
@@ -54,27 +57,48 @@ func NewBroker(t testing.TB) *Broker {
 // with [Broker.Dial]. Close it with [Broker.Close] before the bubble ends.
 func NewBubbleBroker(t testing.TB) *Broker {
 	t.Helper()
-	l := newMemoryListener()
-	return run(t, &Broker{memory: l}, clock.Real(), l)
+	return run(t, func(log *slog.Logger) (*Broker, error) {
+		l := newMemoryListener()
+		return serve(&Broker{memory: l}, clock.Real(), l, log)
+	})
 }
 
-func run(t testing.TB, b *Broker, c clock.Clock, l net.Listener) *Broker {
+func run(t testing.TB, start func(log *slog.Logger) (*Broker, error)) *Broker {
 	t.Helper()
-	b.address = l.Addr().String()
-	var err error
-	if b.broker, err = broker.New(broker.Options{Clock: c, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}); err != nil {
-		t.Fatalf("dormousetest: %v", err)
+	b, err := start(slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	served := make(chan struct{})
+	t.Cleanup(b.Close)
+	return b
+}
+
+func start(log *slog.Logger) (*Broker, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("dormousetest: %w", err)
+	}
+	v := clock.NewVirtual(epoch)
+	return serve(&Broker{clock: v}, v, l, log)
+}
+
+func serve(b *Broker, c clock.Clock, l net.Listener, log *slog.Logger) (*Broker, error) {
+	b.address = l.Addr().String()
+	b.served = make(chan struct{})
+	var err error
+	o := broker.Options{Clock: c, Logger: log}
+	if b.clock != nil {
+		o.ConsumerTimeout = -1 // none
+	}
+	if b.broker, err = broker.New(o); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("dormousetest: %w", err)
+	}
 	go func() {
-		defer close(served)
+		defer close(b.served)
 		_ = b.broker.Serve(l) // ErrClosed, after Close
 	}()
-	t.Cleanup(func() {
-		b.Close()
-		<-served
-	})
-	return b
+	return b, nil
 }
 
 // URL is what a client connects to, with the user guest. For a bubble's broker the
@@ -103,6 +127,9 @@ func (b *Broker) Now() time.Time {
 // Advance moves the broker's clock by d. Everything that is due in that time has
 // happened, in order and each at its moment, when it returns: messages have expired,
 // gone on, and been sent to the consumers that wait. Inside a bubble it sleeps for d.
+//
+// A consumer timeout is due only where a queue or a consumer asks for one (x-consumer-timeout):
+// RabbitMQ's 30 minutes would pass in an Advance while an acknowledgement is still on its way.
 func (b *Broker) Advance(d time.Duration) {
 	if b.clock == nil {
 		<-time.After(d)
@@ -111,9 +138,10 @@ func (b *Broker) Advance(d time.Duration) {
 	b.clock.Advance(d)
 }
 
-// Close ends the broker. It need not be called outside a bubble.
+// Close ends the broker. [NewBroker] does it at the end of the test.
 func (b *Broker) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = b.broker.Shutdown(ctx)
+	<-b.served
 }

@@ -97,3 +97,45 @@ func TestBubble(t *testing.T) {
 		b.Close()
 	})
 }
+
+// What a handler holds while the clock moves stays with it, unless the queue has a timeout of its own.
+func TestAdvanceWithUnacknowledgedMessages(t *testing.T) {
+	b := dormousetest.NewBroker(t)
+	conn, err := amqp.Dial(b.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, q := range []struct {
+		name  string
+		args  amqp.Table
+		ready int
+	}{
+		{"patient", amqp.Table{"x-queue-type": "quorum"}, 0},
+		{"impatient", amqp.Table{"x-queue-type": "quorum", "x-consumer-timeout": time.Hour.Milliseconds()}, 1},
+	} {
+		ch, err := conn.Channel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ch.QueueDeclare(q.name, true, false, false, false, q.args); err != nil {
+			t.Fatal(err)
+		}
+		publish(t, ch, q.name, "work")
+		if _, ok, err := ch.Get(q.name, false); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		b.Advance(24 * time.Hour)
+		other, err := conn.Channel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := other.QueueDeclarePassive(q.name, true, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state.Messages != q.ready {
+			t.Errorf("%s: %d messages are ready, want %d", q.name, state.Messages, q.ready)
+		}
+	}
+}
