@@ -83,6 +83,24 @@ func handshakeCases() []Case {
 			r.Send(0, ok)
 			r.Ends()
 		}},
+		{"handshake/ANONYMOUS", func(c *C) {
+			if c.version.before(v40) {
+				c.Skip("it does not know the mechanism")
+			}
+			r := c.Started()
+			ok := login("")
+			ok.Mechanism, ok.Response = "ANONYMOUS", ""
+			r.Send(0, ok)
+			c.Equal("answer", r.Next(), "connection.tune")
+		}},
+		{"handshake/PLAIN for somebody else", func(c *C) {
+			r := c.Started()
+			ok := login("guest")
+			ok.Response = "ann" + ok.Response
+			ok.ClientProperties = nil
+			r.Send(0, ok)
+			r.Ends()
+		}},
 		{"handshake/AMQPLAIN", func(c *C) {
 			r := c.Started()
 			ok := login("")

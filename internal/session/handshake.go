@@ -170,9 +170,9 @@ const external = "EXTERNAL"
 // certificate may log in by that.
 func mechanisms(certificate *x509.Certificate) string {
 	if certificate != nil {
-		return external + " AMQPLAIN PLAIN"
+		return external + " AMQPLAIN PLAIN ANONYMOUS"
 	}
-	return "AMQPLAIN PLAIN"
+	return "AMQPLAIN PLAIN ANONYMOUS"
 }
 
 // authenticate checks the client's credentials. Whatever is wrong with them, the
@@ -185,6 +185,8 @@ func (c *conn) authenticate(m *wire.ConnectionStartOk, certificate *x509.Certifi
 		user, password, err = plain(m.Response)
 	case m.Mechanism == "AMQPLAIN":
 		user, password, err = amqplain(m.Response)
+	case m.Mechanism == "ANONYMOUS": // as whom RabbitMQ has it; with another password of guest it is refused
+		user, password = access.Guest, "guest"
 	case m.Mechanism == external && certificate != nil:
 		var named bool
 		if user, named = c.server.options.CertificateName.Of(certificate); !named {
@@ -240,10 +242,10 @@ func (c *conn) enter(name string) error {
 	return nil
 }
 
-// plain reads the response of the PLAIN mechanism (RFC 4616).
+// plain reads the response of the PLAIN mechanism (RFC 4616). As with RabbitMQ nobody may act for another.
 func plain(response string) (user, password string, err error) {
 	parts := strings.Split(response, "\x00")
-	if len(parts) != 3 {
+	if len(parts) != 3 || parts[0] != "" {
 		return "", "", errors.New("malformed response to PLAIN")
 	}
 	return parts[1], parts[2], nil
