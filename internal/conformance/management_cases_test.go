@@ -66,6 +66,9 @@ func managementTags(c *C) {
 			Path("users", user), Path("policies", vhost),
 		} {
 			a := api.Do("GET", path, nil)
+			for a.Status == 500 && c.version.before(v43) { // which stumbles over virtual hosts that other cases delete meanwhile
+				a = api.Do("GET", path, nil)
+			}
 			if a.Status != 200 {
 				got = append(got, strings.ReplaceAll(path, c.prefix, "")+" "+a.String())
 			}

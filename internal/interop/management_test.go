@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -29,7 +30,9 @@ func serveManagement(t *testing.T) string {
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		<-served
+		if err := <-served; !errors.Is(err, broker.ErrClosed) {
+			t.Error(err)
+		}
 	})
 	return l.Addr().String()
 }

@@ -3,19 +3,21 @@ package management
 import (
 	"os"
 	"runtime"
+	"sync"
 
 	"github.com/dormousemq/dormouse/internal/session"
 	"github.com/dormousemq/dormouse/internal/vhost"
 )
 
-// nodeName is the name of the one node, as Erlang would have it.
-func nodeName() string {
+// nodeName is the name of the one node, as Erlang would have it. The system is asked once:
+// every queue of a list says the name.
+var nodeName = sync.OnceValue(func() string {
 	machine, err := os.Hostname()
 	if err != nil {
 		machine = "localhost"
 	}
 	return "dormouse@" + machine
-}
+})
 
 // hostCounts are what a virtual host has and has done at one moment.
 type hostCounts struct {
