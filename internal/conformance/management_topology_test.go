@@ -384,7 +384,7 @@ func managementConnections(c *C) {
 	var all, channels []any
 	c.Becomes("connections", func() any {
 		all, _ = api.Get(Path("vhosts", vhost, "connections")).([]any)
-		return len(all) == 1 && at(all[0], "state") != nil && at(all[0], "user") != nil
+		return len(all) == 1 && at(all[0], "state") != nil && at(all[0], "user") != nil && at(all[0], "recv_oct_details") != nil
 	}, true)
 	c.Becomes("channels", func() any {
 		channels, _ = api.Get(Path("vhosts", vhost, "channels")).([]any)
