@@ -129,6 +129,8 @@ func redeclareCases() []Case {
 			inequivalent("x-message-ttl", "none", long(1000))},
 		{"a ttl where there was none", nil, amqp.Table{"x-message-ttl": int64(1000)},
 			inequivalent("x-message-ttl", long(1000), "none")},
+		{"a void ttl", amqp.Table{"x-message-ttl": int64(1000)}, amqp.Table{"x-message-ttl": nil},
+			inequivalent("x-message-ttl", "none", "'1000'")},
 		{"another expires", amqp.Table{"x-expires": int64(60000)}, amqp.Table{"x-expires": int64(70000)},
 			inequivalent("x-expires", "'70000'", "'60000'")},
 		{"another max-length", amqp.Table{"x-max-length": int64(1)}, amqp.Table{"x-max-length": int64(2)},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -60,6 +61,15 @@ func handshakeCases() []Case {
 		tuned("with unlimited frames", wire.ConnectionTuneOk{ChannelMax: 100}, false),
 		tuned("with too many channels", wire.ConnectionTuneOk{ChannelMax: 65535, FrameMax: 8192}, false),
 		tuned("with unlimited channels", wire.ConnectionTuneOk{FrameMax: 8192}, false),
+		{"handshake/tune with frames of 4096", func(c *C) {
+			r := c.Tuned()
+			r.Send(0, &wire.ConnectionTuneOk{ChannelMax: 100, FrameMax: 4096}, &wire.ConnectionOpen{VirtualHost: "/"})
+			want := any(changedIn(v43, "connection.open-ok", "end"))
+			if c.Deviates("the least that AMQP 0-9-1 asks for is 4096, and older clients choose it") {
+				want = "connection.open-ok"
+			}
+			c.Equal("answer", r.Next(), want)
+		}},
 		tuned("as wished", wire.ConnectionTuneOk{ChannelMax: 1, FrameMax: 8192, Heartbeat: 60}, true),
 		{"handshake/what the broker is", func(c *C) {
 			p := c.conn.Properties
@@ -156,6 +166,22 @@ func frameCases() []Case {
 			"connection.close 501 FRAME_ERROR - type 3, all octets = <<>>: {frame_too_large,20000,8184} (0,0)"),
 		raw("unknown type", fixed([]byte{9, 0, 1, 0, 0, 0, 0, wire.FrameEnd}),
 			"connection.close 501 FRAME_ERROR - type 9, all octets = <<>>: unknown_frame (0,0)"),
+		raw("queue name that is no UTF-8", fixed(method(1, &wire.QueueDeclare{Queue: "a\xff"})),
+			"connection.close 501 FRAME_ERROR - Malformed UTF-8 in shortstr (0,0)"),
+		raw("routing key that is no UTF-8", fixed(append(
+			wire.AppendHeader(method(1, &wire.BasicPublish{RoutingKey: []byte("a\xff")}), 1, 0, []byte{0, 0}),
+			method(1, &wire.ChannelClose{})...)), "channel.close-ok"),
+		raw("basic.return of a client that is malformed", fixed([]byte{1, 0, 1, 0, 0, 0, 5, 0, 60, 0, 50, 255, wire.FrameEnd}),
+			"connection.close 501 FRAME_ERROR - cannot decode <<255>> (60,50)"),
+		{"frame/method on channel 0 that is malformed", func(c *C) {
+			r := c.Opened()
+			r.Write([]byte{1, 0, 0, 0, 0, 0, 5, 0, 10, 0, 70, 255, wire.FrameEnd})
+			want := "connection.close 541 INTERNAL_ERROR (0,0)"
+			if c.Deviates("it says what is wrong, as on every other channel") {
+				want = "connection.close 501 FRAME_ERROR - cannot decode <<255>> (10,70)"
+			}
+			c.Equal("answer", r.Next(), want)
+		}},
 		unknown("unknown class", 99, 1),
 		unknown("unknown method", 60, 99),
 		raw("body instead of a method", fixed(wire.AppendBody(nil, 1, 8192, []byte("x"))),
@@ -295,6 +321,24 @@ func tableCases() []Case {
 	}
 	field := func(name string, value any) wire.Field { return wire.Field{Name: name, Value: value} }
 	return []Case{
+		{"table/type L is passed on as l", func(c *C) {
+			q := c.Queue("q", classic, nil)
+			r := c.Opened()
+			table := wire.Table{field("a", int64(-7)), field("b", wire.Table{field("c", []any{int64(9)})})}.AppendTo(nil)
+			for i := range table {
+				if table[i] == 'l' {
+					table[i] = 'L'
+				}
+			}
+			b := wire.AppendMethod(nil, 1, &wire.BasicPublish{RoutingKey: []byte(q)})
+			properties := append(binary.BigEndian.AppendUint32([]byte{0x20, 0}, uint32(len(table))), table...)
+			r.Write(wire.AppendHeader(b, 1, 0, properties))
+			c.ReadyBecomes(q, 1)
+			r.Send(1, &wire.BasicGet{Queue: q, NoAck: true})
+			r.Expect("basic.get-ok")
+			f := r.frame()
+			c.Equal("letters", fmt.Sprint(bytes.Count(f.Payload, []byte("L")), bytes.Count(f.Payload, []byte("l"))), changedIn(v40, "2 0", "0 2"))
+		}},
 		{"table/order of the headers", func(c *C) {
 			q := c.Queue("q", classic, nil)
 			r := c.Opened()

@@ -160,7 +160,7 @@ func (ch *channel) dispatch(id wire.MethodID, args []byte) error {
 	if id.HasContent() {
 		return unimplemented()
 	}
-	m, err := wire.ParseMethod(id, args)
+	m, err := parse(id, args)
 	if err != nil {
 		return err
 	}

@@ -195,7 +195,15 @@ func (c *conn) connectionMethod(f wire.Frame) (wire.Method, error) {
 		return nil, f.Unexpected()
 	}
 	id, args, _ := wire.SplitMethod(f.Payload)
+	return parse(id, args)
+}
+
+// parse parses a method. Like RabbitMQ it does not say of which method a name is no text.
+func parse(id wire.MethodID, args []byte) (wire.Method, error) {
 	m, err := wire.ParseMethod(id, args)
+	if e, ok := errors.AsType[*wire.Exception](err); ok && e.Text == wire.MalformedText {
+		id = 0
+	}
 	return m, by(id, err)
 }
 

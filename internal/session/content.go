@@ -52,7 +52,8 @@ func (c *content) ready() error {
 func (c *content) begin(id wire.MethodID, args []byte, names *names) error {
 	c.method = id
 	if id != wire.IDBasicPublish {
-		return nil
+		_, err := parse(id, args)
+		return err
 	}
 	var m wire.BasicPublish
 	if err := m.Parse(args); err != nil {

@@ -97,7 +97,7 @@ func argumentsEquivalent(has, received wire.Table, of, name string) error {
 	}
 	describe := func(v any, is bool) string {
 		switch {
-		case !is:
+		case !is || v == nil:
 			return "none"
 		case hadOld && hasNow:
 			return "'" + erlang(v) + "'"

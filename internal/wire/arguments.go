@@ -1,6 +1,12 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// MalformedText is what RabbitMQ says of a short string that is no UTF-8.
+const MalformedText = "Malformed UTF-8 in shortstr"
 
 // arguments reads the arguments of a method one after another. Past the first
 // failure everything reads as zero, and end reports it.
@@ -8,6 +14,8 @@ type arguments struct {
 	b   []byte // what is left of all
 	all []byte
 	bad bool
+	// garbled says that a short string is no UTF-8.
+	garbled bool
 }
 
 func (a *arguments) take(n int) []byte {
@@ -51,7 +59,12 @@ func (a *arguments) longlong() uint64 {
 // view reads a short string without copying it.
 func (a *arguments) view() []byte { return a.take(int(a.octet())) }
 
-func (a *arguments) shortstr() string { return string(a.view()) }
+// shortstr reads a short string, which must be UTF-8, as RabbitMQ has it of all but those of basic.publish.
+func (a *arguments) shortstr() string {
+	s := string(a.view())
+	a.garbled = a.garbled || !utf8.ValidString(s)
+	return s
+}
 
 func (a *arguments) longstr() string { return string(a.block()) }
 
@@ -78,6 +91,9 @@ func (a *arguments) block() []byte {
 // end reports a failure, or arguments that are left over. RabbitMQ calls both a
 // frame error, in these words.
 func (a *arguments) end() error {
+	if a.garbled {
+		return Errorf(FrameError, MalformedText)
+	}
 	if a.bad || len(a.b) != 0 {
 		return Errorf(FrameError, "cannot decode %s", erlangBinary(a.all))
 	}

@@ -76,7 +76,9 @@ func ParseTable(b []byte) (Table, error) {
 	return parseTable(b, maxNesting)
 }
 
-// ValidateTable reports the error that ParseTable would, without allocating.
+// ValidateTable reports the error that ParseTable would, without allocating. In place
+// it writes the type L, which some clients write for a signed integer, as l: so does
+// RabbitMQ with what it passes on.
 func ValidateTable(b []byte) error {
 	return validateTable(b, maxNesting)
 }
@@ -217,6 +219,8 @@ func validateValue(b []byte, depth int) (int, error) {
 		return 0, errTable
 	}
 	switch b[0] {
+	case 'L':
+		b[0] = 'l'
 	case 'F':
 		return size, validateTable(b[5:size], depth-1)
 	case 'A':
