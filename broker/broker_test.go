@@ -391,6 +391,6 @@ func Example() {
 		return
 	}
 	defer c.Close()
-	fmt.Println(c.Properties["product"])
+	fmt.Println(c.Properties["implementation"])
 	// Output: Dormouse
 }

@@ -77,7 +77,10 @@ func (c *connection) handshake(uri amqp.URI) error {
 	if err != nil {
 		return notAMQP(err)
 	}
-	product, _ := start.ServerProperties.Get("product")
+	product, ours := start.ServerProperties.Get("implementation")
+	if !ours {
+		product, _ = start.ServerProperties.Get("product")
+	}
 	version, _ := start.ServerProperties.Get("version")
 	c.product = fmt.Sprint(product, " ", version)
 	err = c.send(0, &wire.ConnectionStartOk{

@@ -314,9 +314,12 @@ func serverProperties() wire.Table {
 	return wire.Table{
 		{Name: "capabilities", Value: capabilities},
 		{Name: "cluster_name", Value: "dormouse@" + machine},
+		{Name: "implementation", Value: "Dormouse"},
 		{Name: "information", Value: "Licensed under the Apache License 2.0"},
 		{Name: "platform", Value: runtime.Version()},
-		{Name: "product", Value: "Dormouse"},
+		// Clients look for this name to find out what a broker can do: Celery takes it for a broker whose prefetch limits
+		// can be raised, and others run or skip their tests by it.
+		{Name: "product", Value: "RabbitMQ"},
 		{Name: "version", Value: Version},
 	}
 }

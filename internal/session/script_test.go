@@ -376,7 +376,7 @@ func rabbitMQ(t *testing.T) string {
 		}
 		p := newPeer(t, c, 2*time.Second)
 		p.raw(wire.ProtocolHeader)
-		if start := p.next(); strings.Contains(start, "Name:product Value:RabbitMQ") && strings.Contains(start, "Name:version Value:4.3") {
+		if start := p.next(); strings.Contains(start, "Name:product Value:RabbitMQ") && strings.Contains(start, "Name:version Value:4.3") && !strings.Contains(start, "Value:Dormouse") {
 			return u.Host
 		}
 	}
