@@ -257,6 +257,16 @@ func exclusiveCases() []Case {
 				return err
 			}), locked)
 		}},
+		{"exclusive/is never durable", func(c *C) {
+			for _, first := range []bool{true, false} {
+				name := c.Unique("q")
+				_, err := c.ch.QueueDeclare(name, first, false, true, false, nil)
+				c.OK(err)
+				c.Equal("again, otherwise durable", c.DeclareRefused(name, declare{Transient: first, Exclusive: true}, nil), "")
+				_, err = c.ch.QueueDelete(name, false, false, false)
+				c.OK(err)
+			}
+		}},
 		{"exclusive/quorum", func(c *C) {
 			c.Equal("exception", c.DeclareRefused(c.Unique("q"), declare{Exclusive: true}, amqp.Table{"x-queue-type": "quorum"}),
 				"406 PRECONDITION_FAILED - invalid property 'exclusive-owner' for queue 'q' in vhost '/'")

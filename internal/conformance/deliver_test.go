@@ -149,6 +149,32 @@ func ackCases() []Case {
 			d := c.One(q)
 			c.Equal("delivery", string(d.Body)+fmt.Sprint(d.Redelivered), "atrue")
 		}),
+		both("ack/closing the connection delivers nothing more to its channels", func(c *C, kind string) {
+			q := c.Queue("q", kind, nil)
+			c.Fill(q, "a")
+			conn := c.Dial()
+			c.Consume(q, consume{Channel: c.ChannelOn(conn)}).Next()
+			other, err := c.ChannelOn(conn).Consume(q, "", false, false, false, false, nil)
+			c.OK(err)
+			c.OK(conn.Close())
+			for d := range other {
+				c.Errorf("%q was delivered", d.Body)
+			}
+			c.Equal("delivery", string(c.One(q).Body), "a")
+		}),
+		both("ack/back to the same consumer of a full queue", func(c *C, kind string) {
+			q := c.Queue("q", kind, amqp.Table{"x-max-length": int32(1)})
+			c.Fill(q, "a")
+			k := c.Consume(q, consume{Prefetch: 1})
+			d := k.Next()
+			c.Fill(q, "b")
+			c.OK(d.Reject(true))
+			next := any("b") // the oldest is dropped first
+			if kind == quorum {
+				next = changedIn(v40, "b", "a")
+			}
+			c.Equal("next", string(k.Next().Body), next)
+		}),
 		both("ack/cancel keeps what is not acked", func(c *C, kind string) {
 			q := c.Queue("q", kind, nil)
 			c.Fill(q, "a")

@@ -153,6 +153,24 @@ func countCases() []Case {
 			c.Equal("in the target", counts(c.One(dead)), changedIn(v40, "false delivery=void acquired=void",
 				changedIn(v43, "true delivery=int64:1 acquired=void", "true delivery=int64:2 acquired=int64:2")))
 		}},
+		Case{"delivery count/quorum/acquired counts anew in the next quorum queue", func(c *C) {
+			if c.version.before(v43) {
+				c.Skip("before 4.3 returns and failures have one count")
+			}
+			dead := c.Queue("dead", quorum, nil)
+			q := c.Queue("q", quorum, toQueue(dead, nil))
+			c.Fill(q, "a")
+			c.OK(c.Get(q).Reject(true))
+			c.OK(c.Get(q).Reject(false))
+			c.ReadyBecomes(dead, 1)
+			d := c.Get(dead)
+			c.Equal("in the target", counts(d), "true delivery=int64:2 acquired=int64:2")
+			c.OK(d.Nack(false, true))
+			d = c.Get(dead)
+			c.Equal("once back", counts(d), "true delivery=int64:2 acquired=int64:1")
+			c.OK(d.Reject(true))
+			c.Equal("twice back", counts(c.Get(dead)), "true delivery=int64:3 acquired=int64:2")
+		}},
 		Case{"delivery count/quorum/not shown by a classic queue", func(c *C) {
 			dead := c.Queue("dead", classic, nil)
 			q := c.Queue("q", quorum, toQueue(dead, nil))

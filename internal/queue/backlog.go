@@ -199,7 +199,7 @@ func (b *backlog) load(seq uint64, record, mark []byte) *Entry {
 		b.log.Error("a message cannot be decoded and is left out", "number", seq, "error", err)
 		return nil
 	}
-	e.level, e.seq, e.redelivered = b, seq, seq <= b.delivered || e.returns > 0
+	e.level, e.seq, e.redelivered = b, seq, seq <= b.delivered || e.failures > 0
 	e.readMark(mark)
 	return e
 }

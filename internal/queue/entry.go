@@ -94,7 +94,7 @@ func decodeEntry(b []byte) (*Entry, error) {
 	}
 	return &Entry{
 		msg: m, expires: int64(expires), stored: true, loaded: len(b),
-		returns: m.Returns, failures: m.Failures,
+		failures: m.Failures,
 	}, nil
 }
 

@@ -242,7 +242,7 @@ func (q *Queue) newEntry(m *message.Message, now time.Time) *Entry {
 	if m.Priority == message.NoPriority {
 		priority = int(q.settings.DefaultPriority)
 	}
-	e := &Entry{msg: m, level: q.level(store.QueueID(priority)), returns: m.Returns, failures: m.Failures}
+	e := &Entry{msg: m, level: q.level(store.QueueID(priority)), failures: m.Failures}
 	ttl := q.settings.TTL
 	if m.Expiration != message.NoExpiration && (ttl == Unlimited || m.Expiration < ttl) {
 		ttl = m.Expiration
@@ -250,7 +250,7 @@ func (q *Queue) newEntry(m *message.Message, now time.Time) *Entry {
 	if ttl != Unlimited {
 		e.expires = now.Add(ttl).UnixNano()
 	}
-	e.redelivered = q.settings.Type == Quorum && e.returns > 0
+	e.redelivered = q.settings.Type == Quorum && e.failures > 0
 	return e
 }
 
@@ -292,6 +292,9 @@ func (q *Queue) delivery(e *Entry, remaining int) Delivery {
 	d := Delivery{Queue: q, Entry: e, Message: e.msg, Redelivered: e.redelivered, Remaining: remaining}
 	if q.settings.Type == Quorum {
 		d.Counts = message.Counts{Returns: e.returns, Failures: e.failures}
+		if e.returns == 0 {
+			d.Counts.Returns = e.msg.Returns // what it brought along is told until it comes back here: RabbitMQ 4.3
+		}
 	}
 	return d
 }
@@ -473,6 +476,9 @@ func (q *Queue) Requeue(tx *store.Tx, failed bool, entries ...*Entry) {
 				q.cameBack(e, failed)
 				q.giveBack(tx, e, now, failed)
 			}
+		}
+		if q.settings.Type == Quorum {
+			q.pump(tx, now) // what a consumer takes at once is not dropped
 		}
 		if q.settings.Overflow == DropHead {
 			q.dropHead(tx, now)

@@ -235,6 +235,7 @@ func unimplemented() error { return wire.Errorf(wire.CommandInvalid, "unimplemen
 // it has unacknowledged goes back.
 func (ch *channel) release() {
 	c := ch.conn
+	ch.cancelAll()
 	c.mu.Lock()
 	if ch.closed {
 		c.mu.Unlock()
@@ -245,16 +246,22 @@ func (ch *channel) release() {
 	c.server.churn.channelsClosed.Add(1)
 	ch.flushConfirms()
 	unsettled := ch.unacked.takeAll(nil)
-	consumers := ch.consumers
-	ch.consumers = nil
 	c.mu.Unlock()
 	if ch.transaction != nil {
 		c.let(ch.transaction.size)
 		unsettled = ch.transaction.release(unsettled)
 	}
 	ch.dropReply()
-	for _, k := range consumers {
-		c.host.Cancel(&k.Consumer)
-	}
 	c.apply(rejectedRequeue, unsettled) // a lost channel counts as a failed delivery
+}
+
+// cancelAll cancels the channel's consumers.
+func (ch *channel) cancelAll() {
+	ch.conn.mu.Lock()
+	consumers := ch.consumers
+	ch.consumers = nil
+	ch.conn.mu.Unlock()
+	for _, k := range consumers {
+		ch.conn.host.Cancel(&k.Consumer)
+	}
 }

@@ -276,9 +276,12 @@ func (c *conn) cut() {
 	c.mu.Unlock()
 }
 
-// closeChannels closes all channels without a word to the client.
+// closeChannels closes all channels without a word to the client. What one gives back does not go to another.
 func (c *conn) closeChannels() {
 	c.settleAcks()
+	for _, ch := range c.channels {
+		ch.cancelAll()
+	}
 	for _, ch := range c.channels {
 		ch.release()
 	}

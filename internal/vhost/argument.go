@@ -214,7 +214,7 @@ func (h *Host) settings(d QueueDeclare) (queue.Settings, error) {
 	if !slices.Contains(all, kind) {
 		return queue.Settings{}, h.invalidArgument(queueType, d.Name, fmt.Sprintf("\"unsupported queue type '%s'\"", kind))
 	}
-	s := queue.Defaults(kind, d.Durable && !d.Exclusive)
+	s := queue.Defaults(kind, d.Durable)
 	if v, has := d.Arguments.Get(deadLetterExchange); has {
 		if _, isName := v.(string); !isName {
 			return s, wire.Errorf(wire.PreconditionFailed, "invalid type '%s' for arg '%s' in %s", wire.TypeName(v), deadLetterExchange, h.queueText(d.Name))

@@ -94,6 +94,7 @@ func (q *Queue) ok() QueueOK {
 }
 
 func (h *Host) declareQueue(tx *store.Tx, owner any, d QueueDeclare) (q *Queue, made bool, err error) {
+	d.Durable = d.Durable && !d.Exclusive // whatever was asked for, as in RabbitMQ
 	if q = h.queues[d.Name]; q != nil {
 		h.churn.QueuesDeclared++
 		return q, false, h.queueEquivalence(q, owner, d)
