@@ -42,6 +42,7 @@ func allCases() []Case {
 		accessCases(),
 		declareCases(),
 		argumentCases(),
+		fieldTypeCases(),
 		exchangeCases(),
 		bindCases(),
 		routeCases(),

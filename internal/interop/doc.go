@@ -4,6 +4,6 @@
 // documented names alone. A Celery application runs its tasks on it.
 //
 // The programs are tests in their own languages: node/*.test.js for node's test runner, python/test_*.py and
-// celeryapp/test_*.py for unittest; external/ logs in by a certificate over TLS. They find the broker's URL in AMQP_URL, each run has the broker or a virtual host for itself, and the same
-// cases stand in both.
+// celeryapp/test_*.py for unittest; external/ logs in by a certificate over TLS. They find the
+// broker's URL in AMQP_URL, each run has the broker or a virtual host for itself, and the same cases stand in node and python.
 package interop

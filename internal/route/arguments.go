@@ -9,7 +9,8 @@ import (
 type Arguments []Argument
 
 // An Argument is one named argument. Value has the Go type of its AMQP field: bool, the sized integers, float32,
-// float64, string, []byte, nil for void, []any, or a named type over one of these.
+// float64, string, []byte, nil for void, []any, or a named type over one of these;
+// a decimal is a struct of scale and value, a table a slice of structs of name and value.
 type Argument struct {
 	Name  string
 	Value any

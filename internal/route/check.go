@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -47,6 +48,9 @@ func term(v any) string {
 	case nil:
 		return "undefined"
 	case string:
+		if v == "" {
+			return "<<>>"
+		}
 		return "<<" + strconv.Quote(v) + ">>"
 	case []byte:
 		return term(string(v))
@@ -56,9 +60,25 @@ func term(v any) string {
 			elements[i] = "{" + fieldType(e) + "," + term(e) + "}"
 		}
 		return "[" + strings.Join(elements, ",") + "]"
-	default:
-		return fmt.Sprint(v)
 	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Float32, reflect.Float64:
+		s := strconv.FormatFloat(r.Float(), 'f', -1, 64)
+		if !strings.Contains(s, ".") {
+			s += ".0"
+		}
+		return s
+	case reflect.Struct: // a decimal: scale and value
+		return fmt.Sprintf("{%v,%v}", r.Field(0), r.Field(1))
+	case reflect.Slice: // a table: names and values
+		fields := make([]string, r.Len())
+		for i := range fields {
+			name, value := r.Index(i).Field(0), r.Index(i).Field(1).Interface()
+			fields[i] = "{" + term(name.String()) + "," + fieldType(value) + "," + term(value) + "}"
+		}
+		return "[" + strings.Join(fields, ",") + "]"
+	}
+	return fmt.Sprint(v)
 }
 
 // fieldType is the name that RabbitMQ prints for the type of a field.
@@ -95,6 +115,9 @@ func fieldType(v any) string {
 	}
 	if _, _, ok := integer(v); ok {
 		return "timestamp"
+	}
+	if reflect.ValueOf(v).Kind() == reflect.Struct {
+		return "decimal"
 	}
 	return "table"
 }

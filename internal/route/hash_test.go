@@ -85,7 +85,7 @@ func TestConsistentHashCountsTheFirstBindingOnly(t *testing.T) {
 func TestCheckHashBinding(t *testing.T) {
 	for key, want := range map[string]string{
 		"1": "", "+7": "", "99999999999999999999": "", "0": "The binding key must be greater than 0", "-1": "The binding key must be greater than 0",
-		"a": `The binding key must be an integer: <<"a">>`, "": `The binding key must be an integer: <<"">>`, "1.5": `The binding key must be an integer: <<"1.5">>`,
+		"a": `The binding key must be an integer: <<"a">>`, "": `The binding key must be an integer: <<>>`, "1.5": `The binding key must be an integer: <<"1.5">>`,
 	} {
 		got := ""
 		if err := CheckHashBinding(key); err != nil {

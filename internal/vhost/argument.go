@@ -1,6 +1,7 @@
 package vhost
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,10 +124,11 @@ var queueArguments = []queueArgument{
 		return ""
 	}},
 	{"x-queue-version", classic, func(_ *queue.Settings, v any) string {
-		if n, ok := integer(v); !ok || n != 2 {
-			return fmt.Sprintf("\"unsupported queue version '%s'\"", erlang(v))
+		n, reason := nonNegative(v)
+		if reason == "" && n != 2 {
+			reason = fmt.Sprintf("\"unsupported queue version '%d'\"", n)
 		}
-		return ""
+		return reason
 	}},
 	{"x-single-active-consumer", both, func(s *queue.Settings, v any) string {
 		single, ok := v.(bool)
@@ -195,8 +197,13 @@ func positive(_ *queue.Settings, v any) string {
 	return reason
 }
 
-// kind is the queue type that a declaration asks for.
+// kind is the queue type that a declaration asks for. An empty name is a classic queue, as in RabbitMQ 4.3.
 func (d *QueueDeclare) kind() queue.Type {
+	return cmp.Or(d.named(), queue.Classic)
+}
+
+// named is the queue type by the name that the declaration has for it.
+func (d *QueueDeclare) named() queue.Type {
 	if name, ok := stringArgument(d.Arguments, queueType); ok {
 		return queue.Type(name)
 	}

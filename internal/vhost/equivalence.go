@@ -53,7 +53,7 @@ func (h *Host) queueEquivalence(q *Queue, owner any, d QueueDeclare) error {
 			return inequivalent(p.name, name, quoted(p.received), quoted(p.has))
 		}
 	}
-	if now, is := d.kind(), q.declared.kind(); now != is {
+	if now, is := d.named(), q.declared.named(); now != is {
 		return inequivalent(queueType, name, quoted(now), quoted(is))
 	}
 	for _, argument := range comparedArguments(d.kind()) {
