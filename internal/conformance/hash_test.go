@@ -63,7 +63,7 @@ func hashCases() []Case {
 		bind("of one", "1", ""),
 		bind("of zero", "0", "406 PRECONDITION_FAILED - The binding key must be greater than 0"),
 		bind("that is no number", "a", `406 PRECONDITION_FAILED - The binding key must be an integer: <<"a">>`),
-			bind("that is empty", "", "406 PRECONDITION_FAILED - The binding key must be an integer: <<>>"),
+		bind("that is empty", "", "406 PRECONDITION_FAILED - The binding key must be an integer: <<>>"),
 		spread("routing key", nil, func(n int) (string, amqp.Publishing) { return fmt.Sprint("key", n), amqp.Publishing{} }),
 		spread("header", amqp.Table{"hash-header": "h"}, func(n int) (string, amqp.Publishing) {
 			return "", amqp.Publishing{Headers: amqp.Table{"h": fmt.Sprint("value", n)}}
