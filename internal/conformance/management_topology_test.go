@@ -196,8 +196,9 @@ func managementQueuesGet(c *C) {
 	c.Equal("no queue", api.Do("POST", Path("queues", vhost, "z", "get"), body{"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}),
 		changedIn(v40, `404 {"error":"not_found","reason":"NOT_FOUND - no queue 'z' in vhost 'v'"}`, `404 {"error":"not_found","reason":"queue_not_found"}`))
 	api.Must("PUT", Path("queues", vhost, "s"), body{"durable": true, "arguments": body{"x-queue-type": "stream"}})
-	c.Equal("a stream", api.Do("POST", Path("queues", vhost, "s", "get"), body{"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}),
-		badRequest("540 basic.get not supported by stream queues queue 's' in vhost 'v'"))
+	c.Becomes("a stream", func() any { // 3.10 fails while the stream is not up
+		return api.Do("POST", Path("queues", vhost, "s", "get"), body{"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}).String()
+	}, badRequest("540 basic.get not supported by stream queues queue 's' in vhost 'v'"))
 }
 
 func managementExchanges(c *C) {
@@ -400,7 +401,7 @@ func managementConnections(c *C) {
 		c.Equal(path, at(channels[0], path), want)
 	}
 	name, _ := at(all[0], "name").(string)
-	c.Equal("by its name", at(api.Get(Path("connections", name)), "name"), name)
+	c.Equal("found by its name", at(api.Get(Path("connections", name)), "name") == name, true)
 	of, _ := api.Get(Path("connections", name, "channels")).([]any)
 	c.Equal("its channels", len(of), 1)
 	channel, _ := at(channels[0], "name").(string)
