@@ -362,7 +362,11 @@ func hostCases() []Case {
 			t.Permit("", "", "")
 			closed := t.Dial().NotifyClose(make(chan *amqp.Error, 1))
 			c.Delete("vhosts", t.VHost)
-			c.Equal("exception", c.closing(closed), "320 CONNECTION_FORCED - vhost 'vhost' is deleted")
+			got := c.closing(closed)
+			if c.version.before(v43) { // which now and then stops the virtual host before it tells that it is deleted
+				got = strings.Replace(got, "is down", "is deleted", 1)
+			}
+			c.Equal("exception", got, "320 CONNECTION_FORCED - vhost 'vhost' is deleted")
 			select {
 			case tag := <-cancelled:
 				c.Equal("the consumer is cancelled", tag, "tag")

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -20,7 +21,7 @@ func retryCases() []Case {
 			c.Fill(q, "a")
 			k := c.Consume(q, consume{})
 			d := k.Next()
-			var got string
+			var got strings.Builder
 			for _, back := range []func(d amqp.Delivery) error{
 				func(d amqp.Delivery) error { return d.Nack(false, true) },
 				func(d amqp.Delivery) error { return d.Reject(true) },
@@ -30,9 +31,9 @@ func retryCases() []Case {
 				c.OK(back(d))
 				d = k.Next()
 				waited := time.Since(began).Milliseconds() / 350 * 350
-				got += fmt.Sprintf("%d to %d ms, ", waited, waited+350)
+				fmt.Fprintf(&got, "%d to %d ms, ", waited, waited+350)
 			}
-			c.Equal("waited", got, want)
+			c.Equal("waited", got.String(), want)
 		}}
 	}
 	return []Case{
